@@ -1,0 +1,51 @@
+# Every command sets up what it needs: missing Debian packages are installed as root or with sudo.
+# The work is in the scripts and presets that are named here.
+JOBS ?= $(shell nproc)
+RELEASE := build/release/bin
+BENCH_ARGUMENTS ?= http --offcut $(RELEASE)/offcut
+
+.PHONY: help build demo test lint bench asan tsan clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo 'make build   release binaries in $(RELEASE)/'
+	@echo 'make demo    build, and watch Offcut place pods on a small cluster'
+	@echo 'make test    build and run all tests; the last line counts them'
+	@echo 'make lint    layout, clang-tidy, layering and house rules'
+	@echo 'make bench   build, and measure the extender over HTTP'
+	@echo 'make asan    all tests under AddressSanitizer and UBSan'
+	@echo 'make tsan    the tests of threads under ThreadSanitizer'
+	@echo 'make clean   remove build/'
+
+build:
+	@deploy/install-build-dependencies build
+	@cmake --preset release --log-level=WARNING
+	@cmake --build --preset release --parallel $(JOBS)
+
+demo: build
+	@$(RELEASE)/offcut-bench demo --offcut $(RELEASE)/offcut
+
+bench: build
+	@$(RELEASE)/offcut-bench $(BENCH_ARGUMENTS)
+
+test:
+	@deploy/install-build-dependencies test
+	@cmake --preset dev --log-level=WARNING
+	@cmake --build --preset dev --parallel $(JOBS)
+	@test/run build/dev
+
+asan tsan:
+	@deploy/install-build-dependencies test
+	@cmake --preset $@ --log-level=WARNING
+	@cmake --build --preset $@ --parallel $(JOBS)
+	@test/run build/$@ $(if $(filter tsan,$@),-L threads)
+
+lint:
+	@deploy/install-build-dependencies lint
+	@cmake --preset dev --log-level=WARNING
+	@status=0; for check in test/layering_test.py test/house_test.py "test/lint build/dev"; do \
+	  python3 $$check || status=1; \
+	done; exit $$status
+
+clean:
+	@rm -rf build
