@@ -1,0 +1,223 @@
+#include "scheduler/node.h"
+
+#include <algorithm>
+#include <limits>
+#include <tuple>
+
+namespace offcut::scheduler {
+namespace {
+
+using binpack::NodeState;
+using binpack::Piece;
+using binpack::PieceKind;
+using binpack::Placement;
+using binpack::RequestShape;
+
+int ToInt(std::int64_t count) {
+  return static_cast<int>(std::min<std::int64_t>(count, std::numeric_limits<int>::max()));
+}
+
+void AddToShape(const Offer& offer, std::int64_t count, RequestShape& shape) {
+  switch (offer.kind) {
+    case OfferKind::kWholeGpus:
+      shape.whole_gpus = ToInt(std::int64_t{shape.whole_gpus} + count);
+      break;
+    case OfferKind::kSlots:
+      shape.slots = ToInt(std::int64_t{shape.slots} + count);
+      break;
+    case OfferKind::kInstances:
+      shape.pool_units.push_back({offer.pool, ToInt(count)});
+      break;
+  }
+}
+
+bool AnyContainerAsksForMoreThanOne(const Pod& pod, std::string_view resource) {
+  return std::ranges::any_of(pod.containers, [&](const ContainerRequest& container) {
+    return std::ranges::any_of(container.devices, [&](const ResourceCount& asked) {
+      return asked.resource == resource && asked.count > 1;
+    });
+  });
+}
+
+int FindGpu(const NodeState& devices, const RecordedDevice& device) {
+  if (device.uuid.empty()) {
+    return device.gpu < static_cast<int>(devices.gpus.size()) ? device.gpu : -1;
+  }
+  const auto found = std::ranges::find(devices.gpus, device.uuid, &binpack::Gpu::uuid);
+  return found == devices.gpus.end() ? -1 : static_cast<int>(found - devices.gpus.begin());
+}
+
+std::optional<Piece> InstancePieceOf(const NodeState& devices, const RecordedDevice& device) {
+  if (device.start < 0) {
+    const auto pool =
+        std::ranges::find(devices.pools, device.profile, &binpack::InstancePool::profile);
+    if (pool == devices.pools.end()) return std::nullopt;
+    return Piece{.kind = device.kind, .pool = static_cast<int>(pool - devices.pools.begin())};
+  }
+  const int gpu = FindGpu(devices, device);
+  if (gpu < 0) return std::nullopt;
+  const auto& model = devices.gpus[static_cast<std::size_t>(gpu)].model;
+  const std::optional<int> profile =
+      model == nullptr ? std::nullopt : model->FindProfile(device.profile);
+  if (!profile) return std::nullopt;
+  return Piece{
+      .kind = device.kind, .gpu = gpu, .profile = *profile, .slices = {device.start, device.size}};
+}
+
+std::optional<Piece> PieceOf(const NodeState& devices, const RecordedDevice& device) {
+  if (device.kind == PieceKind::kInstance) return InstancePieceOf(devices, device);
+  const int gpu = FindGpu(devices, device);
+  if (gpu < 0) return std::nullopt;
+  Piece piece{.kind = device.kind, .gpu = gpu};
+  if (device.kind == PieceKind::kFraction) {
+    piece.memory_mib = ToInt(device.memory_mib);
+    piece.cores_percent = device.cores_percent;
+  }
+  return piece;
+}
+
+// Whether the placement gives what the shape asks for, kind by kind. Instances on a GPU and
+// fractions count together: an agent that cuts GPUs serves a fraction by the instance that covers
+// it.
+bool Serves(const Placement& placement, const RequestShape& shape) {
+  const auto count = [&](auto is_such) {
+    return static_cast<int>(std::ranges::count_if(placement.pieces, is_such));
+  };
+  int shared_by_agent = 0;
+  for (const binpack::Fraction& fraction : shape.fractions) shared_by_agent += fraction.gpus;
+  for (const binpack::ProfileCount& wanted : shape.profiles) shared_by_agent += wanted.count;
+  return count([](const Piece& p) { return p.kind == PieceKind::kWhole; }) == shape.whole_gpus &&
+         count([](const Piece& p) { return p.kind == PieceKind::kSlot; }) == shape.slots &&
+         count([](const Piece& p) {
+           return p.kind == PieceKind::kFraction || (p.kind == PieceKind::kInstance && p.gpu >= 0);
+         }) == shared_by_agent &&
+         std::ranges::all_of(shape.pool_units, [&](const binpack::PoolCount& wanted) {
+           return count([&](const Piece& p) { return p.pool == wanted.pool; }) == wanted.count;
+         });
+}
+
+std::optional<Placement> PickerPlacement(const NodeState& state, const RequestShape& shape) {
+  return state.picker == binpack::DevicePicker::kKubelet ? binpack::KubeletPlacement(state, shape)
+                                                         : binpack::FindPlacement(state, shape);
+}
+
+// The largest part of the shape that the node has room for, one unit given up after the other.
+Placement PlaceWhatFits(const NodeState& state, RequestShape shape) {
+  shape.profiles.clear();
+  shape.fractions.clear();
+  shape.whole_gpus = std::min(shape.whole_gpus, static_cast<int>(state.gpus.size()));
+  Placement placement;
+  const auto append = [&](const RequestShape& part) {
+    const auto found = binpack::KubeletPlacement(state, part);
+    if (found)
+      placement.pieces.insert(placement.pieces.end(), found->pieces.begin(), found->pieces.end());
+    return found.has_value();
+  };
+  for (int count = shape.whole_gpus; count > 0 && !append({.whole_gpus = count}); --count) {
+  }
+  int free_slots = 0;
+  for (const binpack::Gpu& gpu : state.gpus) {
+    const auto* shared = std::get_if<binpack::SharedGpu>(&gpu.state);
+    if (shared != nullptr) free_slots += shared->slots - shared->slots_used;
+  }
+  append({.slots = std::min(shape.slots, free_slots)});
+  for (const binpack::PoolCount& wanted : shape.pool_units) {
+    const binpack::InstancePool& pool = state.pools[static_cast<std::size_t>(wanted.pool)];
+    const int free = std::max(0, pool.units - pool.units_used);
+    append({.pool_units = {{wanted.pool, std::min(wanted.count, free)}}});
+  }
+  return placement;
+}
+
+// What the holder has is not undone by a constraint, nor by a device that fell ill since.
+void PlaceHolder(const Inventory& inventory, NodeState& state, Holder& holder) {
+  holder.placement = {};
+  holder.follows_record = false;
+  holder.is_unplaced = false;
+  state.used += holder.pod->host;
+  if (holder.pod->request.empty()) return;
+  RequestShape shape = ShapeOn(inventory, *holder.pod).shape;
+  shape.host = {};
+  shape.constraint = {};
+  if (holder.record) {
+    const auto recorded = PlacementOf(inventory, *holder.record);
+    if (recorded && Serves(*recorded, shape) && binpack::IsFree(state, *recorded)) {
+      holder.placement = *recorded;
+      holder.follows_record = true;
+      binpack::Occupy(state, holder.placement);
+      return;
+    }
+  }
+  std::optional<Placement> placement = PickerPlacement(state, shape);
+  if (!placement) placement = PickerPlacement(binpack::Healed(state), shape);
+  holder.is_unplaced = !placement;
+  holder.placement =
+      placement ? *std::move(placement) : PlaceWhatFits(binpack::Healed(state), shape);
+  binpack::Occupy(state, holder.placement);
+}
+
+int RecordRank(const Holder& holder) {
+  if (!holder.record) return 2;
+  return holder.record->certainty == Certainty::kAssumed ? 1 : 0;
+}
+
+}  // namespace
+
+bool ComesBefore(const Holder& a, const Holder& b) {
+  const auto key = [](const Holder& holder) {
+    return std::tuple(RecordRank(holder), holder.pod->created_s, std::string_view(holder.pod->uid));
+  };
+  return key(a) < key(b);
+}
+
+Node BuildNode(Inventory inventory, std::vector<Holder> holders) {
+  std::ranges::sort(holders, ComesBefore);
+  NodeState state = inventory.devices;
+  for (Holder& holder : holders) PlaceHolder(inventory, state, holder);
+  return {
+      .inventory = std::move(inventory), .holders = std::move(holders), .state = std::move(state)};
+}
+
+const Offer* FindOffer(const Inventory& inventory, std::string_view resource) {
+  const auto found = std::ranges::find(inventory.offers, resource, &Offer::resource);
+  return found == inventory.offers.end() ? nullptr : &*found;
+}
+
+NodeShape ShapeOn(const Inventory& inventory, const Pod& pod) {
+  NodeShape result;
+  result.shape.host = pod.host;
+  result.shape.constraint = pod.request.constraint;
+  if (inventory.closed && !pod.request.empty()) result.mismatch = inventory.closed;
+  for (const ResourceCount& asked : pod.request.devices) {
+    const Offer* offer = FindOffer(inventory, asked.resource);
+    if (offer == nullptr) {
+      result.missing.push_back(asked.resource);
+      continue;
+    }
+    AddToShape(*offer, asked.count, result.shape);
+    if (!result.mismatch && offer->one_per_container &&
+        AnyContainerAsksForMoreThanOne(pod, asked.resource)) {
+      result.mismatch = Reason::kSlotsPerContainer;
+    }
+  }
+  if (!pod.request.fractions.empty()) {
+    if (inventory.serves_fractions) {
+      result.shape.fractions = pod.request.fractions;
+    } else if (!result.mismatch) {
+      result.mismatch = Reason::kFractionsNotServed;
+    }
+  }
+  return result;
+}
+
+std::optional<Placement> PlacementOf(const Inventory& inventory, const DeviceRecord& record) {
+  Placement placement;
+  for (const RecordedDevice& device : record.devices) {
+    const std::optional<Piece> piece = PieceOf(inventory.devices, device);
+    if (!piece) return std::nullopt;
+    placement.pieces.push_back(*piece);
+  }
+  return placement;
+}
+
+}  // namespace offcut::scheduler

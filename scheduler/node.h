@@ -1,0 +1,84 @@
+// A node as the decisions see it: an inventory that its labels, allocatable and annotations give,
+// and the pods that hold parts of it.
+//
+// Code that decides never asks which agent runs the devices: what matters of it (who picks, which
+// knowledge is exact) stands as values in the inventory.
+// Pure; not synchronised.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "binpack/node_state.h"
+#include "binpack/placement.h"
+#include "scheduler/pod.h"
+#include "scheduler/reason.h"
+
+namespace offcut::scheduler {
+
+enum class OfferKind { kWholeGpus, kSlots, kInstances };
+
+// What one unit of an advertised extended resource is on this node.
+struct Offer {
+  std::string resource;  // "nvidia.com/gpu"
+  OfferKind kind = OfferKind::kWholeGpus;
+  int pool = -1;                   // kInstances: index in NodeState::pools
+  bool one_per_container = false;  // the device plugin fails containers that ask for more
+  bool operator==(const Offer&) const = default;
+};
+
+struct Inventory {
+  std::string name;
+  std::string agent = "nvidia";  // for records and for people; no decision reads it
+  std::optional<Reason> closed;  // the node takes no pod that asks for devices, and why
+  bool serves_fractions = false;
+  bool prefers_no_schedule = false;  // has a taint of effect PreferNoSchedule
+  std::vector<Offer> offers;         // by resource name, ascending
+  binpack::NodeState devices;        // nothing taken
+};
+
+// A pod on a node.
+struct Holder {
+  std::shared_ptr<const Pod> pod;
+  std::optional<DeviceRecord> record;  // of this pod on this node; none: bound by others
+  binpack::Placement placement;        // as far as it could be placed
+  // The placement is the record's. False with a record: it names what is not there, is taken by
+  // another, or is not what the pod asks for; the pod is then placed like one bound by others.
+  bool follows_record = false;
+  bool is_unplaced = false;  // asks for devices, and the node as we know it has no room for them
+};
+
+// The order in which holders are put back on an empty node: exact records first, then by age.
+bool ComesBefore(const Holder& a, const Holder& b);
+
+struct Node {
+  Inventory inventory;
+  std::vector<Holder> holders;  // ordered by ComesBefore
+  binpack::NodeState state;     // the inventory with the holders on it
+
+  const std::string& name() const { return inventory.name; }
+};
+
+// The node with those holders: places each by its record, else as the picker would. Deterministic:
+// the result depends on the set of holders, not on the order in which they came.
+Node BuildNode(Inventory inventory, std::vector<Holder> holders);
+
+const Offer* FindOffer(const Inventory& inventory, std::string_view resource);  // nullptr: none
+
+// What a pod asks of this node, by what the node's resource names mean.
+struct NodeShape {
+  binpack::RequestShape shape;       // without what the node does not offer
+  std::optional<Reason> mismatch;    // why the request makes no sense on this node's devices
+  std::vector<std::string> missing;  // resources that the node does not offer
+};
+NodeShape ShapeOn(const Inventory& inventory, const Pod& pod);
+
+// The pieces that a record names, or nullopt where it names what the node does not have.
+std::optional<binpack::Placement> PlacementOf(const Inventory& inventory,
+                                              const DeviceRecord& record);
+
+}  // namespace offcut::scheduler

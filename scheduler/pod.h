@@ -1,0 +1,76 @@
+// A pod as the decisions see it: what its containers ask for, who it is, and what is on record for
+// it. Names of resources stay names here: what `nvidia.com/gpu: 1` means depends on the node.
+// Pure values.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "binpack/request_shape.h"
+#include "scheduler/device_record.h"
+
+namespace offcut::scheduler {
+
+struct ResourceCount {
+  std::string resource;    // "nvidia.com/mig-1g.5gb"
+  std::int64_t count = 0;  // positive
+  bool operator==(const ResourceCount&) const = default;
+};
+
+enum class ContainerKind {
+  kApp,
+  kInit,     // runs to its end before the app containers start
+  kSidecar,  // an init container with restartPolicy Always: runs beside all that come after it
+};
+
+// What one container asks for: requests, or limits where only those are given.
+struct ContainerRequest {
+  std::string name;
+  ContainerKind kind = ContainerKind::kApp;
+  std::vector<ResourceCount> devices;         // counted resources of ours, by name
+  std::optional<binpack::Fraction> fraction;  // gpumem, gpumem-percentage or gpucores asked;
+                                              // then `devices` does not have the GPU count
+  binpack::HostResources host;                // its CPU and memory; pods 0
+};
+
+// What the whole pod asks for at once.
+struct DeviceRequest {
+  std::vector<ResourceCount> devices;        // by name, ascending; each name once
+  std::vector<binpack::Fraction> fractions;  // one a container
+  binpack::GpuConstraint constraint;
+
+  bool empty() const { return devices.empty() && fractions.empty(); }
+  bool operator==(const DeviceRequest&) const = default;
+};
+
+struct Pod {
+  std::string uid;
+  std::string name_space;
+  std::string name;
+  std::string node_name;            // spec.nodeName; empty: not bound
+  std::string nominated_node_name;  // status.nominatedNodeName; empty: none
+  std::int32_t priority = 0;
+  bool is_terminating = false;        // has a deletionTimestamp; holds its devices until gone
+  bool is_finished = false;           // phase Succeeded or Failed: holds nothing
+  bool has_soft_constraints = false;  // preferred affinity or ScheduleAnyway spread of its own
+  std::int64_t created_s = 0;         // creationTimestamp, seconds since 1970
+  std::vector<ContainerRequest> containers;  // init containers first, in the order of the spec
+  DeviceRequest request;
+  binpack::HostResources host;         // effective, overhead included; pods 1
+  std::optional<DeviceRecord> record;  // of its annotations, where they are readable
+};
+
+// What the containers ask for together: app containers and sidecars are summed, an init container
+// counts by its maximum with the sidecars started before it.
+// Source: Kubernetes, "Resource sharing within containers" of init and sidecar containers.
+// Counts saturate at INT64_MAX.
+DeviceRequest EffectiveRequest(const std::vector<ContainerRequest>& containers,
+                               binpack::GpuConstraint constraint);
+
+// The same for CPU and memory, plus `overhead`; pods is 1.
+binpack::HostResources EffectiveHost(const std::vector<ContainerRequest>& containers,
+                                     const binpack::HostResources& overhead);
+
+}  // namespace offcut::scheduler

@@ -1,0 +1,215 @@
+#include "scheduler/snapshot.h"
+
+#include <algorithm>
+#include <cassert>
+#include <functional>
+#include <tuple>
+
+namespace offcut::scheduler {
+namespace {
+
+bool HoldsDevices(const PodEntry& entry) { return entry.phase != PodPhase::kPending; }
+
+std::vector<Holder> Without(const std::vector<Holder>& holders, std::string_view uid) {
+  std::vector<Holder> rest;
+  rest.reserve(holders.size());
+  std::ranges::copy_if(holders, std::back_inserter(rest),
+                       [&](const Holder& holder) { return holder.pod->uid != uid; });
+  return rest;
+}
+
+// What is on record for a pod that came with a node: its own annotation if that is this pod's and
+// this node's, else what we reserved for it there.
+std::optional<DeviceRecord> ValidRecord(const Pod& pod,
+                                        const std::optional<DeviceRecord>& reserved) {
+  if (pod.record && pod.record->pod_uid == pod.uid && pod.record->node == pod.node_name) {
+    return pod.record;
+  }
+  return reserved && reserved->node == pod.node_name ? reserved : std::nullopt;
+}
+
+}  // namespace
+
+std::string_view NameOf(PodPhase phase) {
+  switch (phase) {
+    case PodPhase::kPending:
+      return "pending";
+    case PodPhase::kReserved:
+      return "reserved";
+    case PodPhase::kBound:
+      return "bound";
+    case PodPhase::kTerminating:
+      return "terminating";
+  }
+  assert(false);
+  return "";
+}
+
+const Node* Snapshot::FindNode(std::string_view name) const {
+  const auto found = std::ranges::lower_bound(
+      nodes_, name, {}, [](const auto& node) { return std::string_view(node->name()); });
+  return found != nodes_.end() && (*found)->name() == name ? found->get() : nullptr;
+}
+
+std::shared_ptr<const Node>* Snapshot::FindSlot(std::string_view name) {
+  const auto found = std::ranges::lower_bound(
+      nodes_, name, {}, [](const auto& node) { return std::string_view(node->name()); });
+  return found != nodes_.end() && (*found)->name() == name ? &*found : nullptr;
+}
+
+const PodEntry* Snapshot::FindPod(std::string_view uid) const {
+  const auto& shard = pods_[std::hash<std::string_view>()(uid) % kPodShards];
+  if (shard == nullptr) return nullptr;
+  const auto found = shard->find(std::string(uid));
+  return found == shard->end() ? nullptr : &found->second;
+}
+
+Snapshot::PodShard& Snapshot::MutableShard(std::string_view uid) {
+  auto& shard = pods_[std::hash<std::string_view>()(uid) % kPodShards];
+  auto copy = shard == nullptr ? std::make_shared<PodShard>() : std::make_shared<PodShard>(*shard);
+  PodShard& result = *copy;
+  shard = std::move(copy);
+  return result;
+}
+
+void Snapshot::PutEntry(PodEntry entry) {
+  PodShard& shard = MutableShard(entry.pod->uid);
+  const std::string uid = entry.pod->uid;
+  if (shard.insert_or_assign(uid, std::move(entry)).second) ++pod_count_;
+}
+
+void Snapshot::Attach(const PodEntry& entry, std::optional<DeviceRecord> record) {
+  auto* slot = FindSlot(entry.node_name);
+  if (slot == nullptr) {
+    orphans_[entry.node_name].push_back(
+        {.pod = entry.pod, .record = std::move(record), .placement = {}});
+    return;
+  }
+  std::vector<Holder> holders = Without((*slot)->holders, entry.pod->uid);
+  holders.push_back({.pod = entry.pod, .record = std::move(record), .placement = {}});
+  *slot = std::make_shared<const Node>(BuildNode((*slot)->inventory, std::move(holders)));
+}
+
+void Snapshot::Detach(const PodEntry& entry) {
+  if (auto* slot = FindSlot(entry.node_name); slot != nullptr) {
+    *slot = std::make_shared<const Node>(
+        BuildNode((*slot)->inventory, Without((*slot)->holders, entry.pod->uid)));
+  } else if (const auto orphans = orphans_.find(entry.node_name); orphans != orphans_.end()) {
+    orphans->second = Without(orphans->second, entry.pod->uid);
+    if (orphans->second.empty()) orphans_.erase(orphans);
+  }
+}
+
+std::optional<DeviceRecord> Snapshot::RecordOfHolder(const PodEntry& entry) const {
+  const std::vector<Holder>* holders = nullptr;
+  if (const Node* node = FindNode(entry.node_name); node != nullptr) {
+    holders = &node->holders;
+  } else if (const auto orphans = orphans_.find(entry.node_name); orphans != orphans_.end()) {
+    holders = &orphans->second;
+  }
+  if (holders == nullptr) return std::nullopt;
+  const auto found = std::ranges::find_if(
+      *holders, [&](const Holder& holder) { return holder.pod->uid == entry.pod->uid; });
+  return found == holders->end() ? std::nullopt : found->record;
+}
+
+void Snapshot::PutNode(Inventory inventory) {
+  const std::string name = inventory.name;
+  if (auto* slot = FindSlot(name); slot != nullptr) {
+    *slot = std::make_shared<const Node>(BuildNode(std::move(inventory), (*slot)->holders));
+    return;
+  }
+  std::vector<Holder> holders;
+  if (const auto orphans = orphans_.find(name); orphans != orphans_.end()) {
+    holders = std::move(orphans->second);
+    orphans_.erase(orphans);
+  }
+  const auto place = std::ranges::lower_bound(
+      nodes_, name, {}, [](const auto& node) -> const std::string& { return node->name(); });
+  nodes_.insert(place,
+                std::make_shared<const Node>(BuildNode(std::move(inventory), std::move(holders))));
+}
+
+void Snapshot::RemoveNode(std::string_view name) {
+  auto* slot = FindSlot(name);
+  if (slot == nullptr) return;
+  if (!(*slot)->holders.empty()) orphans_[std::string(name)] = (*slot)->holders;
+  nodes_.erase(nodes_.begin() + (slot - nodes_.data()));
+}
+
+void Snapshot::PutPod(Pod pod) {
+  if (pod.is_finished) {
+    RemovePod(pod.uid);
+    return;
+  }
+  PodEntry entry{.pod = nullptr, .phase = PodPhase::kPending, .node_name = pod.node_name};
+  std::optional<DeviceRecord> reserved;
+  if (const PodEntry* known = FindPod(pod.uid); known != nullptr && HoldsDevices(*known)) {
+    reserved = RecordOfHolder(*known);
+    if (pod.node_name.empty()) {
+      // A bound pod never becomes unbound: this update is older than what we know.
+      entry.node_name = known->node_name;
+      entry.phase = known->phase;
+    }
+    Detach(*known);
+  }
+  if (!pod.node_name.empty()) {
+    entry.phase = pod.is_terminating ? PodPhase::kTerminating : PodPhase::kBound;
+  }
+  std::optional<DeviceRecord> record =
+      pod.node_name.empty() ? std::move(reserved) : ValidRecord(pod, reserved);
+  entry.pod = std::make_shared<const Pod>(std::move(pod));
+  if (HoldsDevices(entry)) Attach(entry, std::move(record));
+  PutEntry(std::move(entry));
+}
+
+void Snapshot::RemovePod(std::string_view uid) {
+  const PodEntry* known = FindPod(uid);
+  if (known == nullptr) return;
+  if (HoldsDevices(*known)) Detach(*known);
+  MutableShard(uid).erase(std::string(uid));
+  --pod_count_;
+}
+
+void Snapshot::Reserve(std::string_view uid, std::string_view node_name, DeviceRecord record) {
+  const PodEntry* known = FindPod(uid);
+  assert(known != nullptr && known->phase == PodPhase::kPending && FindNode(node_name) != nullptr);
+  PodEntry entry = *known;
+  entry.phase = PodPhase::kReserved;
+  entry.node_name = node_name;
+  Attach(entry, std::move(record));
+  PutEntry(std::move(entry));
+}
+
+void Snapshot::Confirm(std::string_view uid) {
+  const PodEntry* known = FindPod(uid);
+  if (known == nullptr || known->phase != PodPhase::kReserved) return;
+  PodEntry entry = *known;
+  entry.phase = PodPhase::kBound;
+  PutEntry(std::move(entry));
+}
+
+void Snapshot::Unreserve(std::string_view uid) {
+  const PodEntry* known = FindPod(uid);
+  if (known == nullptr || known->phase != PodPhase::kReserved) return;
+  PodEntry entry = *known;
+  Detach(entry);
+  entry.phase = PodPhase::kPending;
+  entry.node_name.clear();
+  PutEntry(std::move(entry));
+}
+
+const PodEntry* FindPodByName(const Snapshot& snapshot, std::string_view name_space,
+                              std::string_view name) {
+  const PodEntry* youngest = nullptr;
+  snapshot.ForEachPod([&](const PodEntry& entry) {
+    if (entry.pod->name != name || entry.pod->name_space != name_space) return;
+    const auto age = [](const Pod& pod) {
+      return std::tuple(pod.created_s, std::string_view(pod.uid));
+    };
+    if (youngest == nullptr || age(*entry.pod) > age(*youngest->pod)) youngest = &entry;
+  });
+  return youngest;
+}
+
+}  // namespace offcut::scheduler

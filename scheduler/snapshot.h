@@ -1,0 +1,110 @@
+// Everything that a decision reads, at one instant: nodes with the pods that hold parts of them,
+// and the pods that wait. Keyed as Kubernetes keys them: nodes by name, pods by UID.
+//
+// A published snapshot never changes. An edit works on a copy, which costs one pointer a node; it
+// replaces the nodes and pods that it touches and shares all others.
+//
+// A pod's life:  pending --Reserve--> reserved --Confirm--> bound --deletion--> terminating -->
+// gone
+//                   ^------Unreserve-----'        (whoever bound it)
+//
+// Pure; const use from many threads is safe, edits happen inside StateStore::Update.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "scheduler/node.h"
+#include "scheduler/pod.h"
+
+namespace offcut::scheduler {
+
+enum class PodPhase {
+  kPending,      // holds nothing
+  kReserved,     // we chose devices, and the binding is on its way
+  kBound,        // spec.nodeName is set
+  kTerminating,  // likewise, and deletion has begun: holds until gone
+};
+
+inline constexpr std::array kPodPhases = {PodPhase::kPending, PodPhase::kReserved, PodPhase::kBound,
+                                          PodPhase::kTerminating};
+
+// "pending", "reserved", "bound", "terminating".
+std::string_view NameOf(PodPhase phase);
+
+struct PodEntry {
+  std::shared_ptr<const Pod> pod;
+  PodPhase phase = PodPhase::kPending;
+  std::string node_name;  // empty while pending
+};
+
+class Snapshot {
+ public:
+  // Ordered by name.
+  std::span<const std::shared_ptr<const Node>> nodes() const { return nodes_; }
+  const Node* FindNode(std::string_view name) const;    // nullptr: not known
+  const PodEntry* FindPod(std::string_view uid) const;  // nullptr: not known
+  std::size_t pod_count() const { return pod_count_; }
+
+  // Every pod, in no order that means anything.
+  template <typename Visit>
+  void ForEachPod(Visit visit) const {
+    for (const auto& shard : pods_) {
+      if (shard == nullptr) continue;
+      for (const auto& [uid, entry] : *shard) visit(entry);
+    }
+  }
+
+  // Adds the node, or gives a known one a new inventory; its holders stay.
+  void PutNode(Inventory inventory);
+  // Forgets the node. Its pods stay known, and are put back on a node of that name that comes
+  // later.
+  void RemoveNode(std::string_view name);
+
+  // Adds the pod, or replaces the one of that UID, and puts it where spec.nodeName says. A finished
+  // pod is forgotten. A pod that we reserved stays so while it comes without a node: a late update
+  // takes no device away.
+  void PutPod(Pod pod);
+  void RemovePod(std::string_view uid);
+
+  // Gives the pending pod the placement on that node. Requires: pod and node are known, the pod is
+  // pending, the placement is free.
+  void Reserve(std::string_view uid, std::string_view node_name, DeviceRecord record);
+  // The binding has been made: reserved becomes bound.
+  void Confirm(std::string_view uid);
+  // The binding has not been made and never will be: reserved becomes pending.
+  void Unreserve(std::string_view uid);
+
+ private:
+  using PodShard = std::unordered_map<std::string, PodEntry>;
+  static constexpr std::size_t kPodShards = 256;
+
+  std::shared_ptr<const Node>* FindSlot(std::string_view name);
+  PodShard& MutableShard(std::string_view uid);
+  void PutEntry(PodEntry entry);
+  void Attach(const PodEntry& entry, std::optional<DeviceRecord> record);
+  void Detach(const PodEntry& entry);
+  std::optional<DeviceRecord> RecordOfHolder(const PodEntry& entry) const;
+
+  std::vector<std::shared_ptr<const Node>> nodes_;
+  std::array<std::shared_ptr<const PodShard>, kPodShards> pods_;
+  std::size_t pod_count_ = 0;
+  // Pods on nodes that are not known (yet, or any more), by node name. Mostly empty.
+  std::map<std::string, std::vector<Holder>> orphans_;
+};
+
+// The pod of that name, or nullptr. Of several (one that terminates, and its successor) the
+// youngest. Looks at every pod: for people, not for decisions.
+const PodEntry* FindPodByName(const Snapshot& snapshot, std::string_view name_space,
+                              std::string_view name);
+
+}  // namespace offcut::scheduler
