@@ -1,0 +1,86 @@
+// The decisions: filter, score, reserve and preempt, each on a snapshot. Filter and score advise
+// and may be stale by bind time; Reserve decides, on the newest state. Pure; thread-safe by being
+// so.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "binpack/strategy.h"
+#include "scheduler/policy.h"
+#include "scheduler/snapshot.h"
+
+namespace offcut::scheduler {
+
+// Who has looked at the nodes before us. kube-scheduler's own filters have: then CPU, memory and
+// pod count are its business, and a node without a resource that it counts is served by DRA. Nobody
+// has: simulate and explain, where we look at everything ourselves.
+enum class Prefilter { kByKubeScheduler, kNone };
+
+// Whether the pod fits on the node now.
+Verdict FilterNode(const Node& node, const Pod& pod, const Policy& policy, Prefilter prefilter);
+
+// One verdict a name, in the order of `node_names`. A pod that asks for no device of ours fits
+// everywhere. A pod that holds devices already fits its own node only.
+std::vector<Verdict> Filter(const Snapshot& snapshot, const Pod& pod,
+                            std::span<const std::string> node_names, const Policy& policy,
+                            Prefilter prefilter);
+
+// Whether a refusal of `pod` by that node goes to FailedNodes (eviction may be tried) and not to
+// FailedAndUnresolvableNodes.
+bool IsPreemptable(Reason reason, const Pod& pod, std::string_view node_name, Refusals refusals);
+
+inline constexpr std::int64_t kScoreMax = 10;  // MaxExtenderPriority
+
+// What a node's best placement costs.
+struct NodeCost {
+  bool fits = false;
+  std::int64_t cost = 0;
+  int fill_level_permille = 0;  // with the pod on it
+  std::vector<binpack::CostTerm> terms;
+  binpack::Placement placement;
+};
+
+NodeCost CostOf(const Node& node, const Pod& pod, const Policy& policy, Prefilter prefilter);
+
+// One score, 0..kScoreMax, a name. Strict: 10 for the best by (cost, fill level, name) and 0 for
+// all others. Proportional: ranks, from 10 for the lowest cost down to 0. A node where the pod does
+// not fit gets 0; all get 0 if the pod asks for no device of ours.
+std::vector<std::int64_t> Score(const Snapshot& snapshot, const Pod& pod,
+                                std::span<const std::string> node_names, const Policy& policy,
+                                Prefilter prefilter);
+
+// Gives the pod devices on that node, in `next`, or says why not. Idempotent: a pod that holds
+// devices on that very node fits and keeps them. The pod becomes known if it was not.
+struct Reservation {
+  Verdict verdict;
+  DeviceRecord record;  // if the verdict fits and the pod asks for devices
+  bool is_new = false;  // false: it was there before
+};
+Reservation Reserve(Snapshot& next, const Pod& pod, std::string_view node_name,
+                    const Policy& policy, Prefilter prefilter);
+
+// What a placement is on record as, and what it is charged.
+DeviceRecord RecordOf(const Inventory& inventory, const Pod& pod,
+                      const binpack::Placement& placement);
+
+// A candidate of kube-scheduler's preemption: a node and the pods that it would evict there.
+struct PreemptionCandidate {
+  std::string node_name;
+  std::vector<std::string> victim_uids;
+  std::int64_t pdb_violations = 0;
+};
+
+// The candidates that would let the pod in: those where it fits once the named victims are gone, in
+// the order given. Dropped: a candidate without victims, one with a victim that stands on another
+// node or has no lower priority, and one on a node that we do not know. A victim that we do not
+// know (assumed by kube-scheduler, not yet bound) is kept; it frees nothing that we know of.
+// Victims of a kept candidate are the same set, by descending priority, then by UID.
+std::vector<PreemptionCandidate> Preempt(const Snapshot& snapshot, const Pod& pod,
+                                         std::span<const PreemptionCandidate> candidates,
+                                         const Policy& policy, Prefilter prefilter);
+
+}  // namespace offcut::scheduler

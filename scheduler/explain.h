@@ -1,0 +1,40 @@
+// Why a pod goes where it goes, or nowhere: every node with its verdict and, where it fits, what it
+// costs. Judges as if nobody had filtered before us, but for what Offcut does not decide
+// (selectors, affinity, taints, volumes), and says what the decisions themselves say: it calls
+// them. Pure.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "scheduler/decision.h"
+
+namespace offcut::scheduler {
+
+struct NodeExplanation {
+  std::shared_ptr<const Node> node;
+  Verdict verdict;
+  NodeCost cost;           // if it fits
+  std::int64_t score = 0;  // as prioritize would give it
+};
+
+struct ReasonCount {
+  Reason reason = Reason::kFits;
+  int nodes = 0;
+};
+
+struct Explanation {
+  Pod pod;
+  PodPhase phase = PodPhase::kPending;
+  std::string node_name;               // where it is, or where it would go; empty: nowhere
+  std::optional<DeviceRecord> record;  // of a pod that is on a node: what it holds
+  std::vector<NodeExplanation> nodes;  // by name; empty for a pod that is on a node
+  std::vector<ReasonCount> refusals;   // most frequent first, then in the order of the enum
+};
+
+// Explains a pod of the snapshot. Requires: `uid` is known.
+Explanation Explain(const Snapshot& snapshot, std::string_view uid, const Policy& policy);
+
+}  // namespace offcut::scheduler

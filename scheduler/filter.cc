@@ -1,0 +1,114 @@
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cstddef>
+
+#include "scheduler/checked_shape.h"
+#include "scheduler/decision.h"
+
+namespace offcut::scheduler {
+namespace {
+
+using binpack::Obstacle;
+
+Reason ReasonOf(Obstacle obstacle) {
+  switch (obstacle) {
+    case Obstacle::kNone:
+      return Reason::kFits;
+    case Obstacle::kHostCpu:
+      return Reason::kHostCpu;
+    case Obstacle::kHostMemory:
+      return Reason::kHostMemory;
+    case Obstacle::kHostPods:
+      return Reason::kHostPods;
+    case Obstacle::kNoDevices:
+      return Reason::kExceedsNode;  // advertised, and yet none of them is there
+    case Obstacle::kModel:
+      return Reason::kModelNotAccepted;
+    case Obstacle::kUuid:
+      return Reason::kUuidNotAccepted;
+    case Obstacle::kProfile:
+      return Reason::kProfileNotOnModel;
+    case Obstacle::kNeverFits:
+      return Reason::kExceedsNode;
+    case Obstacle::kUnhealthy:
+      return Reason::kDevicesUnhealthy;
+    case Obstacle::kWholeGpusTaken:
+      return Reason::kGpusTaken;
+    case Obstacle::kSlotsTaken:
+      return Reason::kSlotsTaken;
+    case Obstacle::kInstancesTaken:
+      return Reason::kInstancesTaken;
+    case Obstacle::kFragmented:
+      return Reason::kFragmented;
+    case Obstacle::kSharersTaken:
+      return Reason::kSharersTaken;
+    case Obstacle::kMemoryTaken:
+      return Reason::kGpuMemoryTaken;
+    case Obstacle::kCoresTaken:
+      return Reason::kGpuCoresTaken;
+  }
+  assert(false);
+  return Reason::kFits;
+}
+
+// A resource that the node lacks, though kube-scheduler counts it and offered the node all the
+// same, is served there by dynamic resource allocation: the pod passes, uncharged.
+bool IsServedByDra(const std::vector<std::string>& missing, const Policy& policy,
+                   Prefilter prefilter) {
+  if (prefilter != Prefilter::kByKubeScheduler) return false;
+  return std::ranges::none_of(missing, [&](const std::string& resource) {
+    return std::ranges::count(policy.resources.ignored_by_scheduler, resource) > 0;
+  });
+}
+
+}  // namespace
+
+std::expected<binpack::RequestShape, Reason> CheckedShape(const Inventory& inventory,
+                                                          const Pod& pod, const Policy& policy,
+                                                          Prefilter prefilter) {
+  NodeShape on_node = ShapeOn(inventory, pod);
+  if (on_node.mismatch) return std::unexpected(*on_node.mismatch);
+  if (!on_node.missing.empty() && !IsServedByDra(on_node.missing, policy, prefilter)) {
+    return std::unexpected(Reason::kResourceNotOffered);
+  }
+  if (prefilter == Prefilter::kByKubeScheduler) on_node.shape.host = {};
+  return std::move(on_node.shape);
+}
+
+Verdict FilterNode(const Node& node, const Pod& pod, const Policy& policy, Prefilter prefilter) {
+  const auto shape = CheckedShape(node.inventory, pod, policy, prefilter);
+  if (!shape) return {shape.error()};
+  return {ReasonOf(binpack::FindObstacle(node.state, *shape))};
+}
+
+std::vector<Verdict> Filter(const Snapshot& snapshot, const Pod& pod,
+                            std::span<const std::string> node_names, const Policy& policy,
+                            Prefilter prefilter) {
+  std::vector<Verdict> verdicts(node_names.size());
+  if (pod.request.empty() && prefilter == Prefilter::kByKubeScheduler) return verdicts;
+  const PodEntry* entry = snapshot.FindPod(pod.uid);
+  const bool holds_devices = entry != nullptr && entry->phase != PodPhase::kPending;
+  for (std::size_t i = 0; i < node_names.size(); ++i) {
+    if (holds_devices) {
+      if (entry->node_name != node_names[i]) verdicts[i] = {Reason::kPodReservedElsewhere};
+      continue;
+    }
+    const Node* node = snapshot.FindNode(node_names[i]);
+    verdicts[i] =
+        node == nullptr ? Verdict{Reason::kNodeUnknown} : FilterNode(*node, pod, policy, prefilter);
+  }
+  return verdicts;
+}
+
+bool IsPreemptable(Reason reason, const Pod& pod, std::string_view node_name, Refusals refusals) {
+  // What is set here holds in every mode: no eviction changes a layout that is wrong or in the
+  // making.
+  if (reason == Reason::kNodeReconfiguring || reason == Reason::kNodeMigInvalid) return false;
+  // A nominated node that is still being freed is never unresolvable, or the scheduler would evict
+  // a second set of pods elsewhere.
+  if (!node_name.empty() && node_name == pod.nominated_node_name) return true;
+  return refusals == Refusals::kPreemptable && InfoOf(reason).evictions_may_help;
+}
+
+}  // namespace offcut::scheduler

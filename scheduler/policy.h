@@ -1,0 +1,56 @@
+// What an operator decides, as the decisions read it. How it is written in a file, and what makes a
+// file wrong, is api/policy_file.h.
+// Pure values; a published Policy never changes.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace offcut::scheduler {
+
+// Where a refusal goes in a filter answer. Up to Kubernetes 1.37 a shortage that only an extender
+// sees never leads to preemption, and in FailedNodes it wakes the pod again and again; for
+// schedulers with placeholders FailedNodes is right where evicting pods could make room.
+enum class Refusals { kUnresolvable, kPreemptable };
+
+// kStrict: the best node gets 10 and all others 0, so that no other scorer and no random tie-break
+// outvotes the packing. kProportional: ranks spread over 0..10.
+enum class Scores { kStrict, kProportional };
+
+// How equal costs are ordered. kStrict: fill level, then node name. kName: node name alone.
+enum class Ties { kStrict, kName };
+
+// What best fit minimises: weight x thousandths of the normalised leftover. Not both are 0.
+struct PackingWeights {
+  int gpu = 1;
+  int cpu = 1;
+};
+
+// The extended resources that are ours. Names are matched exactly, never by substring.
+struct ResourceNames {
+  std::string gpu = "nvidia.com/gpu";
+  std::string mig_prefix = "nvidia.com/mig-";    // then the profile, '+' written as '.'
+  std::string shared_suffix = ".shared";         // what renameByDefault appends
+  std::string gpu_memory = "nvidia.com/gpumem";  // MiB on each GPU
+  std::string gpu_memory_percent = "nvidia.com/gpumem-percentage";  // of each GPU
+  std::string gpu_cores = "nvidia.com/gpucores";                    // percent of each GPU
+  // Resources that kube-scheduler is told to ignore, so that it offers nodes that lack them.
+  std::vector<std::string> ignored_by_scheduler = {
+      "nvidia.com/gpumem", "nvidia.com/gpumem-percentage", "nvidia.com/gpucores"};
+  // Whether the device plugin fails a container that asks for more than one slot, by resource. One
+  // that is not named here follows the plugin's defaults: true under MPS, false under time-slicing.
+  std::map<std::string, bool> fail_requests_greater_than_one;
+};
+
+struct Policy {
+  Refusals refusals = Refusals::kUnresolvable;
+  std::string strategy = "best-fit";  // a name of binpack::Strategies()
+  Scores scores = Scores::kStrict;
+  Ties ties = Ties::kStrict;
+  PackingWeights weights;
+  ResourceNames resources;
+};
+
+}  // namespace offcut::scheduler

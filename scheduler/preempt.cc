@@ -1,0 +1,79 @@
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <tuple>
+
+#include "scheduler/decision.h"
+
+namespace offcut::scheduler {
+namespace {
+
+struct Victim {
+  std::string uid;
+  std::int32_t priority = std::numeric_limits<std::int32_t>::min();  // the lowest where not known
+};
+
+// The candidate's victims as kube-scheduler wants them ordered, or nullopt where one must not go.
+std::optional<std::vector<Victim>> CheckedVictims(const Snapshot& snapshot, const Pod& pod,
+                                                  const PreemptionCandidate& candidate) {
+  std::vector<Victim> victims;
+  for (const std::string& uid : candidate.victim_uids) {
+    Victim victim{.uid = uid};
+    if (const PodEntry* entry = snapshot.FindPod(uid); entry != nullptr) {
+      const bool is_elsewhere =
+          !entry->node_name.empty() && entry->node_name != candidate.node_name;
+      if (is_elsewhere || entry->pod->priority >= pod.priority) return std::nullopt;
+      victim.priority = entry->pod->priority;
+    }
+    victims.push_back(std::move(victim));
+  }
+  std::ranges::sort(victims, [](const Victim& a, const Victim& b) {
+    return std::tuple(b.priority, std::string_view(a.uid)) <
+           std::tuple(a.priority, std::string_view(b.uid));
+  });
+  const auto repeated = std::ranges::unique(victims, {}, &Victim::uid);
+  victims.erase(repeated.begin(), repeated.end());
+  return victims;
+}
+
+Node WithoutPods(const Node& node, const std::vector<Victim>& gone) {
+  std::vector<Holder> rest;
+  std::ranges::copy_if(node.holders, std::back_inserter(rest), [&](const Holder& holder) {
+    return std::ranges::find(gone, holder.pod->uid, &Victim::uid) == gone.end();
+  });
+  return BuildNode(node.inventory, std::move(rest));
+}
+
+std::optional<PreemptionCandidate> Keep(const Snapshot& snapshot, const Pod& pod,
+                                        const PreemptionCandidate& candidate, const Policy& policy,
+                                        Prefilter prefilter) {
+  if (candidate.victim_uids.empty()) return std::nullopt;
+  const auto victims = CheckedVictims(snapshot, pod, candidate);
+  if (!victims) return std::nullopt;
+  if (!pod.request.empty()) {
+    const Node* node = snapshot.FindNode(candidate.node_name);
+    if (node == nullptr ||
+        !FilterNode(WithoutPods(*node, *victims), pod, policy, prefilter).fits()) {
+      return std::nullopt;
+    }
+  }
+  PreemptionCandidate kept{.node_name = candidate.node_name,
+                           .pdb_violations = candidate.pdb_violations};
+  for (const Victim& victim : *victims) kept.victim_uids.push_back(victim.uid);
+  return kept;
+}
+
+}  // namespace
+
+std::vector<PreemptionCandidate> Preempt(const Snapshot& snapshot, const Pod& pod,
+                                         std::span<const PreemptionCandidate> candidates,
+                                         const Policy& policy, Prefilter prefilter) {
+  std::vector<PreemptionCandidate> kept;
+  for (const PreemptionCandidate& candidate : candidates) {
+    auto result = Keep(snapshot, pod, candidate, policy, prefilter);
+    if (result) kept.push_back(*std::move(result));
+  }
+  return kept;
+}
+
+}  // namespace offcut::scheduler

@@ -1,0 +1,219 @@
+#include <algorithm>
+#include <cassert>
+#include <deque>
+
+#include "scheduler/checked_shape.h"
+#include "scheduler/decision.h"
+
+namespace offcut::scheduler {
+namespace {
+
+using binpack::Piece;
+using binpack::PieceKind;
+
+template <typename T>
+const T& At(const std::vector<T>& items, int index) {
+  return items[static_cast<std::size_t>(index)];
+}
+
+OfferKind OfferKindOf(const Piece& piece) {
+  switch (piece.kind) {
+    case PieceKind::kWhole:
+      return OfferKind::kWholeGpus;
+    case PieceKind::kSlot:
+      return OfferKind::kSlots;
+    case PieceKind::kInstance:
+    case PieceKind::kFraction:
+      return OfferKind::kInstances;
+  }
+  assert(false);
+  return OfferKind::kWholeGpus;
+}
+
+// The containers that a resource's devices go to, one entry a device: app containers and sidecars
+// in their order, then the first init container for what it takes beyond them.
+std::deque<std::string> ContainersOf(const Pod& pod, std::string_view resource) {
+  std::deque<std::string> names;
+  std::string init_name;
+  for (const ContainerRequest& container : pod.containers) {
+    for (const ResourceCount& asked : container.devices) {
+      if (asked.resource != resource) continue;
+      if (container.kind == ContainerKind::kInit) {
+        if (init_name.empty()) init_name = container.name;
+      } else {
+        names.insert(names.end(), static_cast<std::size_t>(asked.count), container.name);
+      }
+    }
+  }
+  const auto total = std::ranges::find(pod.request.devices, resource, &ResourceCount::resource);
+  if (total != pod.request.devices.end()) {
+    while (std::ssize(names) < total->count) names.push_back(init_name);
+  }
+  return names;
+}
+
+// Hands out container names to pieces, in the pieces' order.
+class ContainerNames {
+ public:
+  ContainerNames(const Inventory& inventory, const Pod& pod) {
+    for (const Offer& offer : inventory.offers) {
+      names_.push_back({offer.kind, offer.pool, ContainersOf(pod, offer.resource)});
+    }
+    for (const ContainerRequest& container : pod.containers) {
+      if (!container.fraction) continue;
+      fractions_.insert(fractions_.end(), static_cast<std::size_t>(container.fraction->gpus),
+                        container.name);
+    }
+  }
+
+  std::string Next(const Piece& piece) {
+    if (piece.kind == PieceKind::kFraction) return Take(fractions_);
+    for (Entry& entry : names_) {
+      if (entry.kind == OfferKindOf(piece) && entry.pool == piece.pool && !entry.names.empty()) {
+        return Take(entry.names);
+      }
+    }
+    return {};
+  }
+
+ private:
+  struct Entry {
+    OfferKind kind;
+    int pool;
+    std::deque<std::string> names;
+  };
+
+  static std::string Take(std::deque<std::string>& names) {
+    if (names.empty()) return {};
+    std::string name = std::move(names.front());
+    names.pop_front();
+    return name;
+  }
+
+  std::vector<Entry> names_;
+  std::deque<std::string> fractions_;
+};
+
+// What an instance is called, how large it is and what of it the pod is charged.
+void DescribePoolUnit(const binpack::NodeState& devices, const Piece& piece, RecordedDevice& device,
+                      quota::Amount& charge) {
+  const binpack::InstancePool& pool = At(devices.pools, piece.pool);
+  device.profile = pool.profile;
+  device.size = pool.memory_slices;
+  const binpack::GpuModel* model = devices.pool_model.get();
+  const std::optional<int> profile =
+      model == nullptr ? std::nullopt : model->FindProfile(pool.profile);
+  if (!profile) {
+    charge += {.instances = {{pool.profile, 1}}};
+    return;
+  }
+  const binpack::MigProfile& geometry = At(model->profiles, *profile);
+  device.memory_mib = geometry.memory_mib / pool.replicas;
+  quota::Amount unit =
+      quota::ChargeInstance(pool.profile, geometry.memory_slices, model->memory_slices,
+                            geometry.compute_slices, model->compute_slices, device.memory_mib);
+  unit.devices = (unit.devices + pool.replicas - 1) / pool.replicas;
+  unit.cores_permille /= pool.replicas;
+  charge += unit;
+}
+
+void DescribeGpuPiece(const binpack::Gpu& gpu, const Piece& piece, RecordedDevice& device,
+                      quota::Amount& charge) {
+  device.gpu = piece.gpu;
+  device.uuid = gpu.uuid;
+  switch (piece.kind) {
+    case PieceKind::kWhole:
+      device.memory_mib = gpu.memory_mib;
+      charge += quota::ChargeWholeGpu(gpu.memory_mib);
+      break;
+    case PieceKind::kSlot: {
+      const int slots = std::get<binpack::SharedGpu>(gpu.state).slots;
+      device.memory_mib = gpu.memory_mib / slots;
+      charge += quota::ChargeSlot(slots, gpu.memory_mib);
+      break;
+    }
+    case PieceKind::kInstance: {
+      const binpack::MigProfile& geometry = At(gpu.model->profiles, piece.profile);
+      device.profile = geometry.name;
+      device.start = piece.slices.start;
+      device.size = piece.slices.size;
+      device.memory_mib = geometry.memory_mib;
+      charge += quota::ChargeInstance(geometry.name, geometry.memory_slices,
+                                      gpu.model->memory_slices, geometry.compute_slices,
+                                      gpu.model->compute_slices, geometry.memory_mib);
+      break;
+    }
+    case PieceKind::kFraction:
+      device.memory_mib = piece.memory_mib;
+      device.cores_percent = piece.cores_percent;
+      charge += quota::ChargeFraction(piece.memory_mib, gpu.memory_mib, piece.cores_percent);
+      break;
+  }
+}
+
+// Where the pod goes on the node: as the kubelet will have it, or the strategy's choice.
+std::optional<binpack::Placement> ChoosePlacement(const Node& node, const Pod& pod,
+                                                  const Policy& policy, Prefilter prefilter) {
+  NodeCost cost = CostOf(node, pod, policy, prefilter);
+  if (!cost.fits) return std::nullopt;
+  return std::move(cost.placement);
+}
+
+Reservation Refuse(Reason reason) { return {.verdict = {reason}}; }
+
+// What a pod that holds devices (or is on its way to them) is answered.
+Reservation Repeated(const Snapshot& snapshot, const PodEntry& entry, std::string_view node_name) {
+  if (entry.node_name != node_name) return Refuse(Reason::kPodReservedElsewhere);
+  Reservation reservation;
+  if (const Node* node = snapshot.FindNode(node_name); node != nullptr) {
+    const auto holder = std::ranges::find_if(
+        node->holders, [&](const Holder& h) { return h.pod->uid == entry.pod->uid; });
+    if (holder != node->holders.end() && holder->record) reservation.record = *holder->record;
+  }
+  return reservation;
+}
+
+}  // namespace
+
+DeviceRecord RecordOf(const Inventory& inventory, const Pod& pod,
+                      const binpack::Placement& placement) {
+  const binpack::NodeState& devices = inventory.devices;
+  DeviceRecord record{.pod_uid = pod.uid,
+                      .node = inventory.name,
+                      .agent = inventory.agent,
+                      .certainty = devices.picker == binpack::DevicePicker::kKubelet
+                                       ? Certainty::kAssumed
+                                       : Certainty::kExact};
+  ContainerNames containers(inventory, pod);
+  for (const Piece& piece : placement.pieces) {
+    RecordedDevice device{.container = containers.Next(piece), .kind = piece.kind};
+    if (piece.pool >= 0) {
+      DescribePoolUnit(devices, piece, device, record.charge);
+    } else {
+      DescribeGpuPiece(At(devices.gpus, piece.gpu), piece, device, record.charge);
+    }
+    record.devices.push_back(std::move(device));
+  }
+  return record;
+}
+
+Reservation Reserve(Snapshot& next, const Pod& pod, std::string_view node_name,
+                    const Policy& policy, Prefilter prefilter) {
+  if (const PodEntry* entry = next.FindPod(pod.uid);
+      entry != nullptr && entry->phase != PodPhase::kPending) {
+    return Repeated(next, *entry, node_name);
+  }
+  const Node* node = next.FindNode(node_name);
+  if (node == nullptr) return Refuse(Reason::kNodeUnknown);
+  if (const Verdict verdict = FilterNode(*node, pod, policy, prefilter); !verdict.fits()) {
+    return {.verdict = verdict};
+  }
+  const auto placement = ChoosePlacement(*node, pod, policy, prefilter);
+  if (!placement) return Refuse(Reason::kFragmented);
+  Reservation reservation{.record = RecordOf(node->inventory, pod, *placement), .is_new = true};
+  if (next.FindPod(pod.uid) == nullptr) next.PutPod(pod);
+  next.Reserve(pod.uid, node_name, reservation.record);
+  return reservation;
+}
+
+}  // namespace offcut::scheduler

@@ -1,0 +1,244 @@
+#include "scheduler/snapshot.h"
+
+#include <algorithm>
+#include <random>
+#include <sstream>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "scheduler/decision.h"
+#include "scheduler/state_store.h"
+#include "test/testing/worlds.h"
+
+namespace offcut::scheduler {
+namespace {
+
+using ::offcut::testing::PodFromText;
+using ::offcut::testing::PoolInventory;
+using ::offcut::testing::SharedInventory;
+using ::offcut::testing::SnapshotOf;
+using ::offcut::testing::ToText;
+using ::offcut::testing::WholeInventory;
+
+// Every node with its holders and what they hold, in a form that can be compared and read.
+std::string ToText(const Snapshot& snapshot) {
+  std::ostringstream text;
+  for (const auto& node : snapshot.nodes()) {
+    text << node->name() << " used " << binpack::UsedUnits(node->state) << " cpu "
+         << node->state.used.cpu_milli << ":";
+    for (const Holder& holder : node->holders) {
+      text << " " << holder.pod->name << "[" << ToText(node->state, holder.placement)
+           << (holder.is_unplaced ? " unplaced" : "") << "]";
+    }
+    text << "\n";
+  }
+  return text.str();
+}
+
+std::int64_t UsedOn(const Snapshot& snapshot, std::string_view node) {
+  return binpack::UsedUnits(snapshot.FindNode(node)->state);
+}
+
+TEST(SnapshotTest, PutsABoundPodOnItsNodeWhicheverComesFirst) {
+  const Pod pod = PodFromText("p nvidia.com/gpu=1 node=n");
+  Snapshot pod_first;
+  pod_first.PutPod(pod);
+  pod_first.PutNode(WholeInventory("n", 2));
+  const Snapshot node_first = SnapshotOf({WholeInventory("n", 2)}, {pod});
+  EXPECT_EQ(UsedOn(pod_first, "n"), 1400);
+  EXPECT_EQ(ToText(pod_first), ToText(node_first));
+}
+
+TEST(SnapshotTest, GivesTheDevicesOfADeletedPodBack) {
+  Snapshot snapshot =
+      SnapshotOf({WholeInventory("n", 2)}, {PodFromText("p nvidia.com/gpu=2 node=n")});
+  snapshot.RemovePod("uid-p");
+  EXPECT_EQ(UsedOn(snapshot, "n"), 0);
+  EXPECT_EQ(snapshot.pod_count(), 0U);
+}
+
+TEST(SnapshotTest, KeepsDevicesWhileAPodTerminatesAndFreesThemWhenItHasFinished) {
+  Pod pod = PodFromText("p nvidia.com/gpu=1 node=n");
+  Snapshot snapshot = SnapshotOf({WholeInventory("n", 2)}, {pod});
+  pod.is_terminating = true;
+  snapshot.PutPod(pod);
+  EXPECT_EQ(UsedOn(snapshot, "n"), 1400);
+  EXPECT_EQ(snapshot.FindPod("uid-p")->phase, PodPhase::kTerminating);
+  pod.is_finished = true;
+  snapshot.PutPod(pod);
+  EXPECT_EQ(UsedOn(snapshot, "n"), 0);
+}
+
+TEST(SnapshotTest, CountsAPodOnceHoweverOftenItComes) {
+  Snapshot snapshot = SnapshotOf({WholeInventory("n", 4)});
+  for (int i = 0; i < 3; ++i) snapshot.PutPod(PodFromText("p nvidia.com/gpu=1 node=n"));
+  EXPECT_EQ(UsedOn(snapshot, "n"), 1400);
+  EXPECT_EQ(snapshot.pod_count(), 1U);
+}
+
+// An update that was sent before the binding arrives after it: it takes no device away.
+TEST(SnapshotTest, KeepsAReservationThroughALateUpdateWithoutNode) {
+  Snapshot snapshot = SnapshotOf({WholeInventory("n", 2)});
+  const Pod pod = PodFromText("p nvidia.com/gpu=1");
+  ASSERT_TRUE(Reserve(snapshot, pod, "n", {}, Prefilter::kByKubeScheduler).verdict.fits());
+  snapshot.PutPod(pod);
+  EXPECT_EQ(UsedOn(snapshot, "n"), 1400);
+  EXPECT_EQ(snapshot.FindPod(pod.uid)->phase, PodPhase::kReserved);
+  snapshot.Unreserve(pod.uid);
+  EXPECT_EQ(UsedOn(snapshot, "n"), 0);
+  EXPECT_EQ(snapshot.FindPod(pod.uid)->phase, PodPhase::kPending);
+}
+
+TEST(SnapshotTest, KeepsTheRecordOfAReservationWhenTheBindingIsSeen) {
+  Snapshot snapshot =
+      SnapshotOf({WholeInventory("n", 2)}, {PodFromText("q nvidia.com/gpu=1 node=n")});
+  Pod pod = PodFromText("p nvidia.com/gpu=1");
+  const auto record = Reserve(snapshot, pod, "n", {}, Prefilter::kByKubeScheduler).record;
+  ASSERT_EQ(record.devices[0].gpu, 1);
+  pod.node_name = "n";
+  snapshot.PutPod(pod);
+  snapshot.RemovePod("uid-q");
+  EXPECT_EQ(ToText(snapshot), "n used 1400 cpu 0: p[1]\n");
+}
+
+TEST(SnapshotTest, PutsHoldersBackOnANodeThatIsCreatedAnew) {
+  Snapshot snapshot =
+      SnapshotOf({WholeInventory("n", 2)}, {PodFromText("p nvidia.com/gpu=1 node=n")});
+  snapshot.RemoveNode("n");
+  EXPECT_EQ(snapshot.FindNode("n"), nullptr);
+  snapshot.PutNode(WholeInventory("n", 8));
+  EXPECT_EQ(UsedOn(snapshot, "n"), 1400);
+}
+
+// The device plugin restarts and the node shows no GPU for a while: the record comes back with
+// them.
+TEST(SnapshotTest, PlacesByTheRecordAgainWhenTheDevicesReturn) {
+  Snapshot snapshot =
+      SnapshotOf({WholeInventory("n", 4)}, {PodFromText("q nvidia.com/gpu=1 node=n")});
+  Reserve(snapshot, PodFromText("p nvidia.com/gpu=1"), "n", {}, Prefilter::kByKubeScheduler);
+  snapshot.RemovePod("uid-q");
+  ASSERT_EQ(ToText(snapshot), "n used 1400 cpu 0: p[1]\n");
+  snapshot.PutNode(WholeInventory("n", 0));
+  EXPECT_EQ(ToText(snapshot), "n used 0 cpu 0: p[ unplaced]\n");
+  snapshot.PutNode(WholeInventory("n", 4));
+  EXPECT_EQ(ToText(snapshot), "n used 1400 cpu 0: p[1]\n");
+}
+
+TEST(SnapshotTest, CountsHoldersBoundByOthersAsFarAsThereIsRoom) {
+  const Snapshot snapshot =
+      SnapshotOf({WholeInventory("n", 2)}, {PodFromText("a nvidia.com/gpu=1 node=n created=1"),
+                                            PodFromText("b nvidia.com/gpu=4 node=n created=2")});
+  EXPECT_EQ(ToText(snapshot), "n used 2800 cpu 0: a[0] b[1 unplaced]\n");
+}
+
+TEST(SnapshotTest, IgnoresARecordThatIsAnothersOrDoesNotMatchTheRequest) {
+  Pod pod = PodFromText("p nvidia.com/gpu=1 node=n");
+  pod.record = DeviceRecord{.pod_uid = "another", .node = "n", .devices = {{.gpu = 3}}};
+  EXPECT_EQ(ToText(SnapshotOf({WholeInventory("n", 4)}, {pod})), "n used 1400 cpu 0: p[0]\n");
+  pod.record->pod_uid = "uid-p";
+  EXPECT_EQ(ToText(SnapshotOf({WholeInventory("n", 4)}, {pod})), "n used 1400 cpu 0: p[3]\n");
+  pod.record->devices.push_back({.gpu = 2});
+  EXPECT_EQ(ToText(SnapshotOf({WholeInventory("n", 4)}, {pod})), "n used 1400 cpu 0: p[0]\n");
+  pod.record->devices = {{.gpu = 9}};
+  EXPECT_EQ(ToText(SnapshotOf({WholeInventory("n", 4)}, {pod})), "n used 1400 cpu 0: p[0]\n");
+}
+
+class EventOrders : public ::testing::TestWithParam<unsigned> {};
+
+// Whatever the order of events, the state is that of a rebuild from the final list.
+TEST_P(EventOrders, EndEqualToARebuild) {
+  std::mt19937 random(GetParam());
+  SCOPED_TRACE(::testing::Message() << "seed " << GetParam());
+  const std::vector<Inventory> nodes = {WholeInventory("a", 4),
+                                        SharedInventory("b", binpack::Sharing::kTimeSlicing, 2, 3),
+                                        PoolInventory("c", "A100-40GB", {{"1g.5gb", 5, 0}})};
+  std::vector<Pod> pods;
+  for (int i = 0; i < 12; ++i) {
+    const std::string name = "p" + std::to_string(i);
+    const std::string created = " created=" + std::to_string(random() % 5);
+    const std::string where[] = {" nvidia.com/gpu=1 node=a", " nvidia.com/gpu=1 node=b",
+                                 " nvidia.com/mig-1g.5gb=1 node=c", " nvidia.com/gpu=2"};
+    pods.push_back(PodFromText(name + where[random() % 4] + created));
+  }
+  std::vector<int> events(nodes.size() + pods.size());
+  std::iota(events.begin(), events.end(), 0);
+  std::ranges::shuffle(events, random);
+  Snapshot shuffled;
+  for (const int event : events) {
+    const auto index = static_cast<std::size_t>(event);
+    if (index < nodes.size()) {
+      shuffled.PutNode(nodes[index]);
+    } else {
+      shuffled.PutPod(pods[index - nodes.size()]);
+      if (random() % 3 == 0) shuffled.PutPod(pods[index - nodes.size()]);
+    }
+    if (random() % 6 == 0) {
+      const Inventory& node = nodes[random() % nodes.size()];
+      if (shuffled.FindNode(node.name) != nullptr) {
+        shuffled.RemoveNode(node.name);
+        shuffled.PutNode(node);
+      }
+    }
+  }
+  EXPECT_EQ(ToText(shuffled), ToText(SnapshotOf(nodes, pods)));
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, EventOrders, ::testing::Range(1U, 41U));
+
+TEST(StateStoreTest, PublishesWhatAnEditMadeAndLeavesOlderSnapshotsAlone) {
+  StateStore store;
+  store.Update([](Snapshot& next) { next.PutNode(WholeInventory("n", 1)); });
+  const auto before = store.Read();
+  const bool fits = store.Update([](Snapshot& next) {
+    return Reserve(next, PodFromText("p nvidia.com/gpu=1"), "n", {}, Prefilter::kByKubeScheduler)
+        .verdict.fits();
+  });
+  EXPECT_TRUE(fits);
+  EXPECT_EQ(UsedOn(*before, "n"), 0);
+  EXPECT_EQ(UsedOn(*store.Read(), "n"), 1400);
+}
+
+// Four writers fight for 8 GPUs with 40 pods while readers check every snapshot: exactly 8 win, and
+// no snapshot ever shows more than the node has.
+TEST(StateStoreThreadsTest, NeverGivesADeviceTwice) {
+  StateStore store;
+  store.Update([](Snapshot& next) { next.PutNode(WholeInventory("n", 8)); });
+  std::atomic<int> won = 0;
+  std::atomic<bool> is_over = false;
+  std::atomic<int> wrong = 0;
+  std::vector<std::thread> readers;
+  for (int r = 0; r < 2; ++r) {
+    readers.emplace_back([&] {
+      while (!is_over) {
+        const auto snapshot = store.Read();
+        const Node* node = snapshot->FindNode("n");
+        std::int64_t held = 0;
+        for (const Holder& holder : node->holders) held += std::ssize(holder.placement.pieces);
+        if (held > 8 || held * 1400 != binpack::UsedUnits(node->state)) ++wrong;
+      }
+    });
+  }
+  std::vector<std::thread> writers;
+  for (int w = 0; w < 4; ++w) {
+    writers.emplace_back([&, w] {
+      for (int i = 0; i < 10; ++i) {
+        const Pod pod =
+            PodFromText("p" + std::to_string(w) + "-" + std::to_string(i) + " nvidia.com/gpu=1");
+        const auto verdict = store.Update([&](Snapshot& next) {
+          return Reserve(next, pod, "n", {}, Prefilter::kByKubeScheduler).verdict;
+        });
+        if (verdict.fits()) ++won;
+      }
+    });
+  }
+  for (auto& writer : writers) writer.join();
+  is_over = true;
+  for (auto& reader : readers) reader.join();
+  EXPECT_EQ(won, 8);
+  EXPECT_EQ(wrong, 0);
+}
+
+}  // namespace
+}  // namespace offcut::scheduler
