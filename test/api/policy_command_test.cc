@@ -1,0 +1,164 @@
+#include "api/policy_command.h"
+
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "api/document.h"
+#include "api/policy_schema.h"
+
+namespace offcut::api {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
+
+constexpr std::array<std::string_view, 1> kStrategies = {"best-fit"};
+constexpr std::string_view kValid = "apiVersion: offcut.dev/v1alpha1\nkind: Policy\n";
+
+struct Outcome {
+  int exit_code;
+  std::string out;
+  std::string err;
+};
+
+// Validates files of the given texts, named p0.yaml, p1.yaml and so on in a folder of this test.
+class PolicyCommandTest : public ::testing::Test {
+ protected:
+  PolicyCommandTest() {
+    folder_ = std::filesystem::path(::testing::TempDir()) /
+              (std::string("offcut-policy-command-") +
+               ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    std::filesystem::create_directories(folder_);
+  }
+  ~PolicyCommandTest() override { std::filesystem::remove_all(folder_); }
+
+  std::string Write(std::string_view text) {
+    const auto path = folder_ / ("p" + std::to_string(written_++) + ".yaml");
+    std::ofstream(path, std::ios::binary) << text;
+    return path.string();
+  }
+
+  static Outcome Run(const std::vector<std::string>& files,
+                     PolicyReport report = PolicyReport::kText, std::string_view stdin_text = "") {
+    std::istringstream in{std::string(stdin_text)};
+    std::ostringstream out;
+    std::ostringstream err;
+    const int exit_code = ValidatePolicies(files, report, kStrategies, in, out, err);
+    return {exit_code, out.str(), err.str()};
+  }
+
+  std::filesystem::path folder_;
+  int written_ = 0;
+};
+
+TEST_F(PolicyCommandTest, ExitsWith0WhereAllFilesAreValid) {
+  const std::string file = Write(kValid);
+  const Outcome outcome = Run({file, file});
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_EQ(outcome.out, file + ": valid\n" + file + ": valid\n");
+  EXPECT_THAT(outcome.err, IsEmpty());
+}
+
+TEST_F(PolicyCommandTest, ExitsWith1AndALineForEachErrorWhereOneIsInvalid) {
+  const std::string valid = Write(kValid);
+  const std::string invalid = Write(std::string(kValid) + "packing: {strateg: x, ties: 1}\n");
+  const Outcome outcome = Run({invalid, valid});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_EQ(outcome.out,
+            invalid +
+                ":3:11: error unknown-field: /packing/strateg: there is no such field (did "
+                "you mean \"strategy\"?)\n" +
+                invalid +
+                ":3:29: error wrong-type: /packing/ties: got the number 1, allowed "
+                "\"strict\" or \"name\"\n" +
+                valid + ": valid\n");
+}
+
+TEST_F(PolicyCommandTest, LeavesOutThePointerOfTheWholeDocument) {
+  const std::string file = Write("");
+  EXPECT_EQ(Run({file}).out, file + ":1:1: error syntax: the document is empty\n");
+}
+
+TEST_F(PolicyCommandTest, ExitsWith2WhereAFileCannotBeReadAndStillJudgesTheOthers) {
+  const std::string invalid = Write("kind: Policy\n");
+  const Outcome outcome = Run({(folder_ / "absent").string(), folder_.string(), invalid});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("absent: No such file or directory\n"));
+  EXPECT_THAT(outcome.err, HasSubstr(folder_.string() + ": Is a directory\n"));
+  EXPECT_THAT(outcome.out, StartsWith(invalid + ":1:1: error missing-field: /apiVersion"));
+}
+
+TEST_F(PolicyCommandTest, ExitsWith2WhereNoFileIsNamed) {
+  const Outcome outcome = Run({});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_EQ(outcome.err, "no policy file is named\n");
+}
+
+TEST_F(PolicyCommandTest, ReadsADashFromStandardInput) {
+  EXPECT_EQ(Run({"-"}, PolicyReport::kText, kValid).out, "<stdin>: valid\n");
+  const Outcome outcome = Run({"-"}, PolicyReport::kText, "[]");
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.out, StartsWith("<stdin>:1:1: error wrong-type: got a list"));
+}
+
+TEST_F(PolicyCommandTest, ReadsNoMoreThanTheLimitAndOneByte) {
+  std::istringstream in(std::string(kMaxDocumentBytes + 100, '#'));
+  std::ostringstream out;
+  const std::vector<std::string> files = {"-"};
+  EXPECT_EQ(ValidatePolicies(files, PolicyReport::kText, kStrategies, in, out, out), 1);
+  EXPECT_THAT(out.str(), HasSubstr("error too-large"));
+  EXPECT_EQ(in.tellg(), static_cast<std::streamoff>(kMaxDocumentBytes + 1));
+}
+
+TEST_F(PolicyCommandTest, KeepsALineFeedInAKeyOffTheOutput) {
+  const std::string file = Write(std::string(kValid) + "\"a\\nb\": 1\n");
+  EXPECT_EQ(Run({file}).out, file + ":3:1: error unknown-field: /a\\nb: there is no such field\n");
+}
+
+TEST_F(PolicyCommandTest, ReportsAllFilesInOneJsonObject) {
+  const std::string valid = Write(kValid);
+  const std::string invalid = Write(std::string(kValid) + "packin: {}\nx: 1\n");
+  const std::string absent = (folder_ / "absent").string();
+  const Outcome outcome = Run({valid, invalid, absent}, PolicyReport::kJson);
+  EXPECT_EQ(outcome.exit_code, 2);
+  using Json = nlohmann::json;
+  const Json expected = {
+      {"valid", false},
+      {"files",
+       {{{"file", valid}, {"valid", true}, {"errors", Json::array()}},
+        {{"file", invalid},
+         {"valid", false},
+         {"errors",
+          {{{"line", 3},
+            {"column", 1},
+            {"pointer", "/packin"},
+            {"code", "unknown-field"},
+            {"message", "there is no such field"},
+            {"suggestion", "packing"}},
+           {{"line", 4},
+            {"column", 1},
+            {"pointer", "/x"},
+            {"code", "unknown-field"},
+            {"message", "there is no such field"}}}}},
+        {{"file", absent}, {"valid", false}, {"cannotRead", "No such file or directory"}}}}};
+  EXPECT_EQ(Json::parse(outcome.out), expected);
+}
+
+TEST_F(PolicyCommandTest, PrintsTheSchema) {
+  std::ostringstream out;
+  EXPECT_EQ(PrintPolicySchema(out), 0);
+  EXPECT_EQ(out.str(), PolicySchema());
+}
+
+}  // namespace
+}  // namespace offcut::api

@@ -1,0 +1,328 @@
+#include "api/policy_file.h"
+
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace offcut::api {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr std::array<std::string_view, 3> kStrategies = {"best-fit", "spread", "fgd"};
+constexpr std::string_view kHeader = "apiVersion: offcut.dev/v1alpha1\nkind: Policy\n";
+
+auto Read(std::string_view text) { return ReadPolicy(text, "p.yaml", kStrategies); }
+
+// Reads a policy of the header's two lines and `body`, which therefore starts at line 3.
+auto ReadBody(std::string_view body) { return Read(std::string(kHeader) + std::string(body)); }
+
+// "LINE:COLUMN CODE POINTER: MESSAGE (SUGGESTION)" of each error.
+std::vector<std::string> ErrorsOf(
+    const std::expected<scheduler::Policy, std::vector<PolicyError>>& policy) {
+  std::vector<std::string> shown;
+  if (policy) return shown;
+  for (const PolicyError& error : policy.error()) {
+    shown.push_back(std::to_string(error.line) + ":" + std::to_string(error.column) + " " +
+                    std::string(CodeText(error.code)) + " " + error.pointer + ": " + error.message +
+                    (error.suggestion.empty() ? "" : " (" + error.suggestion + ")"));
+  }
+  return shown;
+}
+
+TEST(PolicyFileTest, DefaultsToTheSchedulersPolicy) {
+  const auto policy = Read(kHeader);
+  ASSERT_TRUE(policy);
+  EXPECT_EQ(PrintPolicy(*policy), PrintPolicy(scheduler::Policy{}));
+}
+
+TEST(PolicyFileTest, ReadsEveryField) {
+  const auto policy = ReadBody(R"(
+$schema: https://example.com/schema.json
+scheduler: {refusals: preemptable}
+packing:
+  strategy: spread
+  scores: proportional
+  ties: name
+  weights: {gpu: 0, cpu: 1000}
+resources:
+  gpu: a.example/gpu
+  migPrefix: a.example/mig-
+  sharedSuffix: .slot
+  gpuMemory: a.example/mem
+  gpuMemoryPercent: a.example/mem-percent
+  gpuCores: a.example/cores
+  ignoredByScheduler: [a.example/mem]
+  failRequestsGreaterThanOne: {a.example/gpu.slot: true, a.example/mig-1g.10gb: false}
+)");
+  ASSERT_THAT(ErrorsOf(policy), IsEmpty());
+  EXPECT_EQ(policy->refusals, scheduler::Refusals::kPreemptable);
+  EXPECT_EQ(policy->strategy, "spread");
+  EXPECT_EQ(policy->scores, scheduler::Scores::kProportional);
+  EXPECT_EQ(policy->ties, scheduler::Ties::kName);
+  EXPECT_EQ(policy->weights.gpu, 0);
+  EXPECT_EQ(policy->weights.cpu, 1000);
+  EXPECT_EQ(policy->resources.gpu, "a.example/gpu");
+  EXPECT_EQ(policy->resources.mig_prefix, "a.example/mig-");
+  EXPECT_EQ(policy->resources.shared_suffix, ".slot");
+  EXPECT_EQ(policy->resources.gpu_memory, "a.example/mem");
+  EXPECT_EQ(policy->resources.gpu_memory_percent, "a.example/mem-percent");
+  EXPECT_EQ(policy->resources.gpu_cores, "a.example/cores");
+  EXPECT_THAT(policy->resources.ignored_by_scheduler, ElementsAre("a.example/mem"));
+  EXPECT_THAT(policy->resources.fail_requests_greater_than_one,
+              ElementsAre(std::pair("a.example/gpu.slot", true),
+                          std::pair("a.example/mig-1g.10gb", false)));
+}
+
+TEST(PolicyFileTest, PrintsWhatReadsBackToTheSamePolicy) {
+  scheduler::Policy policy;
+  policy.refusals = scheduler::Refusals::kPreemptable;
+  policy.strategy = "fgd";
+  policy.scores = scheduler::Scores::kProportional;
+  policy.ties = scheduler::Ties::kName;
+  policy.weights = {.gpu = 7, .cpu = 0};
+  policy.resources.gpu_memory = "a.example/mem";
+  policy.resources.ignored_by_scheduler = {};
+  policy.resources.fail_requests_greater_than_one = {{"nvidia.com/gpu.shared", true}};
+  const std::string printed = PrintPolicy(policy);
+  const auto read = Read(printed);
+  ASSERT_THAT(ErrorsOf(read), IsEmpty());
+  EXPECT_EQ(PrintPolicy(*read), printed);
+  EXPECT_EQ(read->refusals, policy.refusals);
+  EXPECT_EQ(read->strategy, policy.strategy);
+  EXPECT_EQ(read->scores, policy.scores);
+  EXPECT_EQ(read->ties, policy.ties);
+  EXPECT_EQ(read->weights.gpu, policy.weights.gpu);
+  EXPECT_EQ(read->weights.cpu, policy.weights.cpu);
+  EXPECT_EQ(read->resources.gpu_memory, policy.resources.gpu_memory);
+  EXPECT_EQ(read->resources.ignored_by_scheduler, policy.resources.ignored_by_scheduler);
+  EXPECT_EQ(read->resources.fail_requests_greater_than_one,
+            policy.resources.fail_requests_greater_than_one);
+}
+
+TEST(PolicyFileTest, TellsAllErrorsAtOnceInTheOrderOfTheText) {
+  const auto policy = Read(R"(apiVersion: offcut.dev/v1
+packing:
+  strateg: best-fit
+  scores: 3
+  weights: {gpu: 0, cpu: 0}
+resources: {gpu: gpu}
+packing: {ties: random}
+)");
+  EXPECT_THAT(
+      ErrorsOf(policy),
+      ElementsAre("1:1 missing-field /kind: must be there and be \"Policy\"",
+                  "1:13 unknown-value /apiVersion: got the string \"offcut.dev/v1\", allowed "
+                  "\"offcut.dev/v1alpha1\"",
+                  "3:3 unknown-field /packing/strateg: there is no such field (strategy)",
+                  "4:11 wrong-type /packing/scores: got the number 3, allowed \"strict\" or "
+                  "\"proportional\"",
+                  "5:12 out-of-range /packing/weights: got 0 for both weights, allowed 0 for one",
+                  HasSubstr("6:18 invalid-name /resources/gpu: got \"gpu\", allowed an extended"),
+                  "7:1 duplicate-field /packing: the field stands more than once",
+                  "7:17 unknown-value /packing/ties: got the string \"random\", allowed \"strict\" "
+                  "or \"name\""));
+  EXPECT_EQ(policy.error().front().file, "p.yaml");
+}
+
+TEST(PolicyFileTest, PlacesErrorsInJson) {
+  EXPECT_THAT(ErrorsOf(Read("{\"apiVersion\": \"offcut.dev/v1alpha1\",\n \"kind\": \"Policy\",\n"
+                            " \"packing\": {\"weights\": {\"gpu\": -1}}}")),
+              ElementsAre("3:33 out-of-range /packing/weights/gpu: got the number -1, allowed an "
+                          "integer from 0 to 1000"));
+}
+
+TEST(PolicyFileTest, SuggestsAFieldAtTwoEditsAndNotAtThree) {
+  EXPECT_THAT(ErrorsOf(ReadBody("packing: {stratgey: best-fit}")),  // two letters replaced
+              ElementsAre(HasSubstr("(strategy)")));
+  EXPECT_THAT(ErrorsOf(ReadBody("packing: {Strategies: best-fit}")),  // y -> ies: three
+              ElementsAre("3:11 unknown-field /packing/Strategies: there is no such field"));
+  EXPECT_THAT(ErrorsOf(ReadBody("RESOURCE: {}")), ElementsAre(HasSubstr("(resources)")));
+}
+
+TEST(PolicyFileTest, SuggestsNothingThatSharesNoLetter) {
+  EXPECT_THAT(ErrorsOf(ReadBody("packing: {strategy: ''}")),
+              ElementsAre("3:21 unknown-value /packing/strategy: got the string \"\", allowed "
+                          "\"best-fit\", \"spread\" or \"fgd\""));
+}
+
+TEST(PolicyFileTest, SuggestsAValue) {
+  EXPECT_THAT(ErrorsOf(ReadBody("scheduler: {refusals: Preemptible}")),
+              ElementsAre("3:23 unknown-value /scheduler/refusals: got the string \"Preemptible\", "
+                          "allowed \"unresolvable\" or \"preemptable\" (preemptable)"));
+  EXPECT_THAT(ErrorsOf(Read("apiVersion: offcut.dev/v1alpha2\nkind: policy\n")),
+              ElementsAre(HasSubstr("(offcut.dev/v1alpha1)"), HasSubstr("(Policy)")));
+}
+
+TEST(PolicyFileTest, TakesTheStrategiesThatItsCallerNames) {
+  EXPECT_TRUE(ReadBody("packing: {strategy: fgd}"));
+  const std::array<std::string_view, 1> only_best_fit = {"best-fit"};
+  const auto policy =
+      ReadPolicy(std::string(kHeader) + "packing: {strategy: fgd}", "p", only_best_fit);
+  EXPECT_THAT(ErrorsOf(policy), ElementsAre(HasSubstr("allowed \"best-fit\"")));
+}
+
+TEST(PolicyFileTest, SaysThatALaterVersionsFieldIsNotSupported) {
+  for (const std::string field :
+       {"isolation", "pools", "tenants", "tenantSource", "preemption", "reclaim"}) {
+    EXPECT_THAT(
+        ErrorsOf(ReadBody(field + ": {}")),
+        ElementsAre("3:1 unsupported-field /" + field + ": is not supported by this version"));
+  }
+  EXPECT_THAT(ErrorsOf(ReadBody("packing: {targetWorkload: {}}")),
+              ElementsAre(HasSubstr("3:11 unsupported-field /packing/targetWorkload")));
+  EXPECT_THAT(ErrorsOf(ReadBody("packing: {tenants: {}}")),
+              ElementsAre(HasSubstr("unknown-field /packing/tenants")));
+}
+
+TEST(PolicyFileTest, SaysWhatTypeItGotAndWhatIsAllowed) {
+  EXPECT_THAT(ErrorsOf(ReadBody("packing:\n")),
+              ElementsAre("3:1 wrong-type /packing: got null, allowed an object"));
+  EXPECT_THAT(ErrorsOf(ReadBody("packing: {weights: {gpu: 1.5, cpu: yes}}")),
+              ElementsAre(HasSubstr("got the number 1.5, allowed an integer from 0 to 1000"),
+                          HasSubstr("got the string \"yes\", allowed an integer")));
+  EXPECT_THAT(ErrorsOf(ReadBody("resources: {gpu: [], gpuCores: {}, sharedSuffix: true}")),
+              ElementsAre(HasSubstr("got a list, allowed a string"),
+                          HasSubstr("got an object, allowed a string"),
+                          HasSubstr("got true, allowed a string")));
+  EXPECT_THAT(
+      ErrorsOf(ReadBody("resources: {failRequestsGreaterThanOne: {nvidia.com/gpu: yes}}")),
+      ElementsAre("3:58 wrong-type /resources/failRequestsGreaterThanOne/nvidia.com~1gpu: got the "
+                  "string \"yes\", allowed true or false"));
+}
+
+TEST(PolicyFileTest, RefusesAWeightThatNoIntegerHolds) {
+  EXPECT_THAT(ErrorsOf(ReadBody("packing: {weights: {gpu: 99999999999999999999}}")),
+              ElementsAre(HasSubstr("out-of-range /packing/weights/gpu: got the number 1e+20")));
+}
+
+TEST(PolicyFileTest, PlacesTheErrorOfAnItemAtTheItem) {
+  EXPECT_THAT(ErrorsOf(ReadBody("resources:\n  ignoredByScheduler:\n  - a.example/x\n  - 1\n"
+                                "  - a.example/x\n")),
+              ElementsAre("6:5 wrong-type /resources/ignoredByScheduler/1: got the number 1, "
+                          "allowed a string",
+                          "7:5 name-conflict /resources/ignoredByScheduler/2: \"a.example/x\" is "
+                          "listed twice"));
+}
+
+TEST(PolicyFileTest, BoundsTheResourcesListed) {
+  std::string names;
+  for (std::size_t i = 0; i < kMaxResourcesListed; ++i) {
+    names += "a.example/r" + std::to_string(i) + ", ";
+  }
+  EXPECT_TRUE(ReadBody("resources: {ignoredByScheduler: [" + names + "]}"));
+  EXPECT_THAT(
+      ErrorsOf(ReadBody("resources: {ignoredByScheduler: [" + names + "a.example/x]}")),
+      ElementsAre(HasSubstr("too-large /resources/ignoredByScheduler: got 65 resources, allowed "
+                            "64")));
+}
+
+// "requests." and the domain share the 253 bytes of a DNS subdomain: 253 - 9 = 244.
+TEST(PolicyFileTest, TakesADomainOf244BytesAndNoMore) {
+  const std::string domain(244, 'a');
+  EXPECT_TRUE(ReadBody("resources: {gpuCores: " + domain + "/x}"));
+  EXPECT_THAT(ErrorsOf(ReadBody("resources: {gpuCores: a" + domain + "/x}")),
+              ElementsAre(HasSubstr("invalid-name")));
+}
+
+TEST(PolicyFileTest, RefusesTwoResourcesWithOneName) {
+  EXPECT_THAT(ErrorsOf(ReadBody("resources: {gpuMemory: nvidia.com/gpu}")),
+              ElementsAre("3:24 name-conflict /resources/gpuMemory: \"nvidia.com/gpu\" is named by "
+                          "both gpu and gpuMemory"));
+}
+
+TEST(PolicyFileTest, PlacesANameConflictAtTheNameThatIsWritten) {
+  EXPECT_THAT(ErrorsOf(ReadBody("resources: {gpu: nvidia.com/gpucores}")),
+              ElementsAre(HasSubstr("3:18 name-conflict /resources/gpu: \"nvidia.com/gpucores\"")));
+  // nvidia.com/gpu + mem is the default of gpuMemory.
+  EXPECT_THAT(ErrorsOf(ReadBody("resources: {sharedSuffix: mem}")),
+              ElementsAre(HasSubstr("3:27 name-conflict /resources/sharedSuffix")));
+}
+
+TEST(PolicyFileTest, RefusesAResourceThatBeginsWithTheMigPrefix) {
+  EXPECT_THAT(ErrorsOf(ReadBody("resources: {gpuCores: nvidia.com/mig-cores}")),
+              ElementsAre(HasSubstr("3:23 name-conflict /resources/gpuCores")));
+  EXPECT_THAT(ErrorsOf(ReadBody("resources: {migPrefix: nvidia.com/g}")),
+              ElementsAre(HasSubstr("3:24 name-conflict /resources/migPrefix")));
+}
+
+TEST(PolicyFileTest, ComparesNoNamesWhileOneIsWrong) {
+  EXPECT_THAT(ErrorsOf(ReadBody("resources: {gpu: gpu, gpuMemory: nvidia.com/gpu}")),
+              ElementsAre(HasSubstr("invalid-name /resources/gpu:")));
+}
+
+TEST(PolicyFileTest, IgnoresTheFractionsByTheirNewNames) {
+  const auto policy = ReadBody("resources: {gpuMemory: a.example/mem}");
+  ASSERT_TRUE(policy);
+  EXPECT_THAT(policy->resources.ignored_by_scheduler,
+              ElementsAre("a.example/mem", "nvidia.com/gpumem-percentage", "nvidia.com/gpucores"));
+}
+
+TEST(PolicyFileTest, TellsASyntaxErrorAlone) {
+  EXPECT_THAT(ErrorsOf(ReadBody("packing: {strategy: 1\n")),
+              ElementsAre(HasSubstr("4:1 syntax /packing: ")));
+  EXPECT_THAT(ErrorsOf(Read("")), ElementsAre("1:1 syntax : the document is empty"));
+  EXPECT_THAT(ErrorsOf(ReadBody("packing: &x {}")), ElementsAre(HasSubstr("3:10 syntax /packing")));
+}
+
+TEST(PolicyFileTest, RefusesAListAtTheTop) {
+  EXPECT_THAT(ErrorsOf(Read("- a\n")),
+              ElementsAre("1:1 wrong-type : got a list, allowed an object"));
+}
+
+TEST(PolicyFileTest, RefusesATextAboveTheLimit) {
+  EXPECT_THAT(ErrorsOf(ReadBody("#" + std::string(1 << 20, 'x'))),
+              ElementsAre(HasSubstr("1:1 too-large")));
+}
+
+TEST(PolicyFileTest, TellsABoundedNumberOfErrors) {
+  std::string body;
+  for (std::size_t i = 0; i < kMaxPolicyErrors; ++i) body += "x" + std::to_string(i) + ": 1\n";
+  EXPECT_THAT(ErrorsOf(ReadBody(body)), SizeIs(kMaxPolicyErrors));
+  const auto errors = ErrorsOf(ReadBody(body + "y: 1\nz: 1\n"));
+  ASSERT_THAT(errors, SizeIs(kMaxPolicyErrors + 1));
+  EXPECT_THAT(errors.back(), HasSubstr("too-many-errors"));
+}
+
+TEST(PolicyFileTest, GivesEveryCodeATextOfItsOwn) {
+  std::set<std::string_view> texts;
+  const int codes = static_cast<int>(PolicyErrorCode::kTooManyErrors) + 1;
+  for (int i = 0; i < codes; ++i) texts.insert(CodeText(static_cast<PolicyErrorCode>(i)));
+  EXPECT_THAT(texts, SizeIs(codes));
+}
+
+std::string FileText(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+TEST(PolicyFileTest, TakesEveryExamplePolicy) {
+  int examples = 0;
+  const std::filesystem::path folder = OFFCUT_SOURCE_DIR "/deploy/policies";
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const auto policy = ReadPolicy(FileText(entry.path()), entry.path().string(), kStrategies);
+    EXPECT_THAT(ErrorsOf(policy), IsEmpty()) << entry.path();
+    ++examples;
+  }
+  EXPECT_GE(examples, 3);
+}
+
+TEST(PolicyFileTest, WritesTheDefaultsInTheDefaultExample) {
+  const auto policy = Read(FileText(OFFCUT_SOURCE_DIR "/deploy/policies/default.yaml"));
+  ASSERT_TRUE(policy);
+  EXPECT_EQ(PrintPolicy(*policy), PrintPolicy(scheduler::Policy{}));
+}
+
+}  // namespace
+}  // namespace offcut::api
