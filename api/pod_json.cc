@@ -1,0 +1,365 @@
+#include "api/pod_json.h"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <limits>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "api/device_record_json.h"
+#include "api/json_object.h"
+#include "api/text_fields.h"
+
+namespace offcut::api {
+namespace {
+
+using scheduler::ContainerKind;
+using scheduler::ContainerRequest;
+using scheduler::Pod;
+using scheduler::ResourceNames;
+
+constexpr std::int64_t kIntMax = std::numeric_limits<int>::max();
+constexpr std::int64_t kPercentMax = 100;
+constexpr std::string_view kPreferred = "preferredDuringSchedulingIgnoredDuringExecution";
+
+// Amounts of one list of resources that we read, in whole units but for CPU.
+using Amounts = std::map<std::string, std::int64_t, std::less<>>;
+
+bool IsCounted(std::string_view resource, const ResourceNames& names) {
+  if (resource == names.gpu) return true;
+  if (resource.starts_with(names.gpu) &&
+      resource.substr(names.gpu.size()) == std::string_view(names.shared_suffix)) {
+    return true;
+  }
+  return resource.size() > names.mig_prefix.size() && resource.starts_with(names.mig_prefix);
+}
+
+bool IsShare(std::string_view resource, const ResourceNames& names) {
+  return resource == names.gpu_memory || resource == names.gpu_memory_percent ||
+         resource == names.gpu_cores;
+}
+
+// The largest amount of the resource that can be meant.
+std::int64_t AmountMax(std::string_view resource, const ResourceNames& names) {
+  if (resource == names.gpu_memory) return kIntMax;
+  if (IsShare(resource, names)) return kPercentMax;
+  return std::numeric_limits<std::int64_t>::max();
+}
+
+// Adds the amounts of `resources` that `amounts` does not have yet.
+void ReadAmounts(const JsonObject& resources, const ResourceNames& names, Amounts& amounts) {
+  resources.ForEachEntry([&](std::string_view resource, JsonElement value, const JsonPath& path) {
+    const bool is_cpu = resource == "cpu";
+    const bool is_host = is_cpu || resource == "memory";
+    if (!is_host && !IsCounted(resource, names) && !IsShare(resource, names)) return;
+    const std::optional<Quantity> quantity = ReadQuantity(value, path, resources.Errors());
+    if (!quantity) return;
+    const std::int64_t amount = is_cpu ? quantity->milli : quantity->value;
+    if (amount < 0) {
+      resources.Errors().Add(path, "must not be negative");
+    } else if (!is_host && !quantity->is_whole) {
+      resources.Errors().Add(path, "must be a whole number");
+    } else if (amount > AmountMax(resource, names)) {
+      resources.Errors().Add(path, "must be at most " + std::to_string(AmountMax(resource, names)));
+    } else {
+      amounts.try_emplace(std::string(resource), amount);
+    }
+  });
+}
+
+// `resources` of a container or a pod: requests, and limits where those lack a name.
+Amounts ReadRequests(const JsonObject& resources, const ResourceNames& names) {
+  Amounts amounts;
+  ReadAmounts(resources.Object("requests"), names, amounts);
+  ReadAmounts(resources.Object("limits"), names, amounts);
+  return amounts;
+}
+
+std::int64_t AmountOf(const Amounts& amounts, std::string_view resource) {
+  const auto amount = amounts.find(resource);
+  return amount == amounts.end() ? 0 : amount->second;
+}
+
+ContainerRequest ToContainerRequest(const Amounts& amounts, const ResourceNames& names) {
+  ContainerRequest request;
+  request.host = {.cpu_milli = AmountOf(amounts, "cpu"),
+                  .memory_bytes = AmountOf(amounts, "memory")};
+  const auto memory_mib = static_cast<int>(AmountOf(amounts, names.gpu_memory));
+  const auto memory_percent = static_cast<int>(AmountOf(amounts, names.gpu_memory_percent));
+  const auto cores_percent = static_cast<int>(AmountOf(amounts, names.gpu_cores));
+  const bool is_fraction = memory_mib > 0 || memory_percent > 0 || cores_percent > 0;
+  for (const auto& [resource, count] : amounts) {
+    if (count == 0 || !IsCounted(resource, names)) continue;
+    if (is_fraction && resource == names.gpu) continue;
+    request.devices.push_back({.resource = resource, .count = count});
+  }
+  const std::int64_t gpus = amounts.contains(names.gpu) ? AmountOf(amounts, names.gpu) : 1;
+  if (is_fraction && gpus > 0) {
+    request.fraction = binpack::Fraction{.gpus = static_cast<int>(std::min(gpus, kIntMax)),
+                                         .memory_mib = memory_mib,
+                                         .memory_percent = memory_mib > 0 ? 0 : memory_percent,
+                                         .cores_percent = cores_percent};
+  }
+  return request;
+}
+
+// A node offers a few resources. Without a limit a pod of legal size could name so many that
+// deciding about it holds up all others. Drops the containers of a pod that goes beyond it.
+void LimitDeviceResources(const JsonObject& spec, Pod& pod) {
+  std::set<std::string_view> resources;
+  for (const ContainerRequest& container : pod.containers) {
+    for (const scheduler::ResourceCount& asked : container.devices) {
+      resources.insert(asked.resource);
+      if (asked.resource.size() <= kResourceNameBytesMax &&
+          resources.size() <= kDeviceResourcesMax) {
+        continue;
+      }
+      spec.AddError("containers", "ask for more than " + std::to_string(kDeviceResourcesMax) +
+                                      " different GPU resources, or one with too long a name");
+      pod.containers.clear();
+      return;
+    }
+  }
+}
+
+void ReadContainers(const JsonObject& spec, const ResourceNames& names, Pod& pod) {
+  const auto read = [&](const JsonObject& container, ContainerKind kind) {
+    ContainerRequest request =
+        ToContainerRequest(ReadRequests(container.Object("resources"), names), names);
+    request.name = container.String("name", kNameBytesMax);
+    request.kind = kind;
+    pod.containers.push_back(std::move(request));
+  };
+  spec.ForEach("initContainers", kContainersMax, [&](const JsonObject& container) {
+    const bool is_sidecar = container.String("restartPolicy") == "Always";
+    read(container, is_sidecar ? ContainerKind::kSidecar : ContainerKind::kInit);
+  });
+  spec.ForEach("containers", kContainersMax,
+               [&](const JsonObject& container) { read(container, ContainerKind::kApp); });
+  LimitDeviceResources(spec, pod);
+}
+
+// Pod-level resources win over what the containers add up to; overhead comes on top of either.
+void ReadHost(const JsonObject& spec, const ResourceNames& names, Pod& pod) {
+  Amounts overhead_amounts;
+  ReadAmounts(spec.Object("overhead"), names, overhead_amounts);
+  const binpack::HostResources overhead{.cpu_milli = AmountOf(overhead_amounts, "cpu"),
+                                        .memory_bytes = AmountOf(overhead_amounts, "memory")};
+  std::vector<ContainerRequest> whole_pod(1);
+  whole_pod.front().host = scheduler::EffectiveHost(pod.containers, {});
+  const Amounts pod_level = ReadRequests(spec.Object("resources"), names);
+  if (pod_level.contains("cpu")) whole_pod.front().host.cpu_milli = AmountOf(pod_level, "cpu");
+  if (pod_level.contains("memory")) {
+    whole_pod.front().host.memory_bytes = AmountOf(pod_level, "memory");
+  }
+  pod.host = scheduler::EffectiveHost(whole_pod, overhead);
+}
+
+// Calls `visit(entry)` for each entry of the comma list in the annotation that is not blank.
+template <typename Visit>
+void ForEachListed(const JsonObject& annotations, std::string_view key, Visit visit) {
+  std::size_t entry_count = 0;
+  for (const std::string_view field : SplitFields(annotations.Entry(key).value_or(""), ',')) {
+    const std::string_view entry = WithoutBlanks(field);
+    if (entry.empty()) continue;
+    if (++entry_count > kConstraintEntriesMax) {
+      annotations.AddError(key,
+                           "has more than " + std::to_string(kConstraintEntriesMax) + " entries");
+      return;
+    }
+    if (entry.size() > kNameBytesMax) {
+      annotations.AddError(key, "has an entry that is too long");
+      return;
+    }
+    visit(entry);
+  }
+}
+
+// Our own list: '!' in front of an entry denies it.
+void ReadSignedList(const JsonObject& annotations, std::string_view key,
+                    std::vector<std::string>& allowed, std::vector<std::string>& denied) {
+  ForEachListed(annotations, key, [&](std::string_view entry) {
+    const bool is_denied = entry.starts_with('!');
+    if (is_denied) entry = WithoutBlanks(entry.substr(1));
+    if (!entry.empty()) (is_denied ? denied : allowed).emplace_back(entry);
+  });
+}
+
+binpack::GpuConstraint ReadConstraint(const JsonObject& annotations) {
+  binpack::GpuConstraint constraint;
+  ReadSignedList(annotations, kGpuModelsAnnotation, constraint.models_allowed,
+                 constraint.models_denied);
+  ReadSignedList(annotations, kGpuUuidsAnnotation, constraint.uuids_allowed,
+                 constraint.uuids_denied);
+  // HAMi's lists of types match any part of a type; those of UUIDs match whole.
+  const auto append_substrings = [&](std::string_view key, std::vector<std::string>& globs) {
+    ForEachListed(annotations, key,
+                  [&](std::string_view entry) { globs.push_back("*" + std::string(entry) + "*"); });
+  };
+  const auto append = [&](std::string_view key, std::vector<std::string>& uuids) {
+    ForEachListed(annotations, key, [&](std::string_view entry) { uuids.emplace_back(entry); });
+  };
+  append_substrings("nvidia.com/use-gputype", constraint.models_allowed);
+  append_substrings("nvidia.com/nouse-gputype", constraint.models_denied);
+  append("nvidia.com/use-gpuuuid", constraint.uuids_allowed);
+  append("nvidia.com/nouse-gpuuuid", constraint.uuids_denied);
+  return constraint;
+}
+
+bool HasSoftConstraints(const JsonObject& spec) {
+  const JsonObject affinity = spec.Object("affinity");
+  bool has_soft = false;
+  for (const std::string_view kind : {"nodeAffinity", "podAffinity", "podAntiAffinity"}) {
+    has_soft = affinity.Object(kind).HasElements(kPreferred) || has_soft;
+  }
+  spec.ForEach("topologySpreadConstraints", kPodArrayMax, [&](const JsonObject& constraint) {
+    has_soft = has_soft || constraint.String("whenUnsatisfiable") == "ScheduleAnyway";
+  });
+  return has_soft;
+}
+
+void ReadMetadata(const JsonObject& metadata, Pod& pod) {
+  pod.name = metadata.String("name", kNameBytesMax);
+  pod.uid = metadata.String("uid", kNameBytesMax);
+  pod.name_space = metadata.String("namespace", kNameBytesMax);
+  if (pod.name.empty()) metadata.AddError("name", "is missing");
+  if (pod.uid.empty()) metadata.AddError("uid", "is missing");
+  if (pod.name_space.empty()) pod.name_space = "default";
+  pod.is_terminating = metadata.Has("deletionTimestamp");
+  const std::string_view created = metadata.String("creationTimestamp");
+  if (created.empty()) return;
+  const std::expected<std::int64_t, Error> created_s = ParseTime(created);
+  if (created_s) {
+    pod.created_s = *created_s;
+  } else {
+    metadata.AddError("creationTimestamp", created_s.error().message);
+  }
+}
+
+std::expected<scheduler::DeviceRecord, Error> CheckedOwner(
+    std::expected<scheduler::DeviceRecord, Error> record, const Pod& pod) {
+  if (!record) return record;
+  if (record->pod_uid != pod.uid) {
+    return std::unexpected(Error{ErrorKind::kConflict, "is of another pod"});
+  }
+  if (record->node != pod.node_name) {
+    return std::unexpected(Error{ErrorKind::kConflict, "is of another node"});
+  }
+  return record;
+}
+
+// Ours if there is one, else HAMi's.
+void ReadRecord(const JsonObject& annotations, ParsedPod& parsed) {
+  Pod& pod = parsed.pod;
+  if (pod.node_name.empty()) return;
+  std::string_view source = kDevicesAnnotation;
+  std::expected<scheduler::DeviceRecord, Error> record;
+  if (const auto own = annotations.Entry(kDevicesAnnotation); own && !own->empty()) {
+    record = ParseDeviceRecord(*own);
+  } else if (const auto hami = annotations.Entry(kHamiDevicesAnnotation); hami && !hami->empty()) {
+    source = kHamiDevicesAnnotation;
+    record = ParseHamiRecord({.pod_uid = pod.uid,
+                              .node = annotations.Entry(kHamiNodeAnnotation).value_or(""),
+                              .devices = *hami,
+                              .mig_allocations = annotations.Entry(kHamiMigAnnotation).value_or(""),
+                              .containers = pod.containers});
+  } else {
+    return;
+  }
+  record = CheckedOwner(std::move(record), pod);
+  if (record) {
+    pod.record = *std::move(record);
+  } else {
+    parsed.warnings.push_back("pod " + pod.name_space + "/" + pod.name + ": annotation " +
+                              std::string(source) + " is ignored: " + record.error().message);
+  }
+}
+
+// Digits at a fixed place of a time.
+std::optional<int> TimeField(std::string_view text, std::size_t start, std::size_t size) {
+  if (text.size() < start + size) return std::nullopt;
+  const std::string_view field = text.substr(start, size);
+  if (field.find_first_not_of("0123456789") != std::string_view::npos) return std::nullopt;
+  int value = 0;
+  std::from_chars(field.data(), field.data() + field.size(), value);
+  return value;
+}
+
+// Seconds east of UTC of "Z" or "+08:00".
+std::optional<int> ParseZone(std::string_view text) {
+  if (text == "Z" || text == "z") return 0;
+  if (text.size() != 6 || (text[0] != '+' && text[0] != '-') || text[3] != ':') {
+    return std::nullopt;
+  }
+  const std::optional<int> hours = TimeField(text, 1, 2);
+  const std::optional<int> minutes = TimeField(text, 4, 2);
+  if (!hours || !minutes || *hours > 23 || *minutes > 59) return std::nullopt;
+  const int zone_s = *hours * 3600 + *minutes * 60;
+  return text[0] == '-' ? -zone_s : zone_s;
+}
+
+}  // namespace
+
+std::expected<std::int64_t, Error> ParseTime(std::string_view text) {
+  const auto malformed = std::unexpected(Error{ErrorKind::kBadRequest, "is no RFC 3339 time"});
+  // 2026-11-29T19:24:15Z
+  const std::optional<int> year = TimeField(text, 0, 4);
+  const std::optional<int> month = TimeField(text, 5, 2);
+  const std::optional<int> day = TimeField(text, 8, 2);
+  const std::optional<int> hour = TimeField(text, 11, 2);
+  const std::optional<int> minute = TimeField(text, 14, 2);
+  const std::optional<int> second = TimeField(text, 17, 2);
+  if (!year || !month || !day || !hour || !minute || !second) return malformed;
+  if (text[4] != '-' || text[7] != '-' || (text[10] != 'T' && text[10] != 't') || text[13] != ':' ||
+      text[16] != ':') {
+    return malformed;
+  }
+  std::string_view rest = text.substr(19);
+  if (rest.starts_with('.')) {
+    const std::size_t end = rest.find_first_not_of("0123456789", 1);
+    if (end == 1 || end == std::string_view::npos) return malformed;
+    rest.remove_prefix(end);
+  }
+  const std::optional<int> zone_s = ParseZone(rest);
+  const std::chrono::year_month_day date{std::chrono::year{*year},
+                                         std::chrono::month{static_cast<unsigned>(*month)},
+                                         std::chrono::day{static_cast<unsigned>(*day)}};
+  if (!zone_s || !date.ok() || *hour > 23 || *minute > 59 || *second > 60) return malformed;
+  const std::int64_t days = std::chrono::sys_days{date}.time_since_epoch().count();
+  const std::int64_t minutes = (days * 24 + *hour) * 60 + *minute;
+  return minutes * 60 + *second - *zone_s;
+}
+
+std::expected<ParsedPod, Error> ParsePod(simdjson::dom::element element,
+                                         const ResourceNames& names) {
+  JsonErrors errors;
+  ParsedPod parsed;
+  Pod& pod = parsed.pod;
+  {
+    const JsonObject root(element, errors);
+    const JsonObject metadata = root.Object("metadata");
+    const JsonObject annotations = metadata.Object("annotations");
+    const JsonObject spec = root.Object("spec");
+    const JsonObject status = root.Object("status");
+    ReadMetadata(metadata, pod);
+    pod.node_name = spec.String("nodeName", kNameBytesMax);
+    pod.nominated_node_name = status.String("nominatedNodeName", kNameBytesMax);
+    pod.priority =
+        static_cast<std::int32_t>(spec.Int("priority", 0, std::numeric_limits<std::int32_t>::min(),
+                                           std::numeric_limits<std::int32_t>::max()));
+    const std::string_view phase = status.String("phase");
+    pod.is_finished = phase == "Succeeded" || phase == "Failed";
+    pod.has_soft_constraints = HasSoftConstraints(spec);
+    ReadContainers(spec, names, pod);
+    ReadHost(spec, names, pod);
+    pod.request = scheduler::EffectiveRequest(pod.containers, ReadConstraint(annotations));
+    ReadRecord(annotations, parsed);
+  }
+  if (errors.First()) return std::unexpected(*errors.First());
+  return parsed;
+}
+
+}  // namespace offcut::api

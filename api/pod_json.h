@@ -1,0 +1,52 @@
+// Reads a v1.Pod.
+//
+// What is read: who the pod is, where it runs, what its containers ask for, which GPUs it accepts,
+// and the devices on record for it. Everything else of the object is left alone.
+// Source: Kubernetes API reference; HAMi's annotations as of 2.10.
+// Pure.
+#pragma once
+
+#include <cstddef>
+#include <expected>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <simdjson.h>
+
+#include "api/error.h"
+#include "scheduler/pod.h"
+#include "scheduler/policy.h"
+
+namespace offcut::api {
+
+inline constexpr std::size_t kNameBytesMax = 253;          // of names, namespaces and UIDs
+inline constexpr std::size_t kContainersMax = 1024;        // init containers likewise
+inline constexpr std::size_t kConstraintEntriesMax = 256;  // of one annotation, names each
+inline constexpr std::size_t kDeviceResourcesMax = 64;     // different ones that a pod asks for
+inline constexpr std::size_t kResourceNameBytesMax = 317;  // Kubernetes': domain, '/', name
+inline constexpr std::size_t kPodArrayMax = 4096;          // any other array that is read
+
+inline constexpr std::string_view kGpuModelsAnnotation = "offcut.dev/gpu-models";
+inline constexpr std::string_view kGpuUuidsAnnotation = "offcut.dev/gpu-uuids";
+
+struct ParsedPod {
+  scheduler::Pod pod;
+  std::vector<std::string> warnings;  // a record that was dropped, and why
+};
+
+// Errors name the member. A pod without name or UID, an amount that is negative or malformed, a
+// count of devices with a fraction, a percentage above 100, and MiB beyond int are errors.
+//
+// Requests count, and limits where the requests lack the name; zero asks for nothing. A container
+// that asks for gpumem, gpumem-percentage or gpucores has a fraction of as many GPUs as it names
+// (one if it names none; no fraction if it names zero); MiB win over a percentage.
+// The record is dropped, with a warning, where it is not readable or is of another pod or node; a
+// pod that is bound to no node has none.
+std::expected<ParsedPod, Error> ParsePod(simdjson::dom::element element,
+                                         const scheduler::ResourceNames& names);
+
+// Seconds since 1970 of an RFC 3339 time, fractions cut off.
+std::expected<std::int64_t, Error> ParseTime(std::string_view text);
+
+}  // namespace offcut::api
