@@ -1,0 +1,167 @@
+#include "api/metrics.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cassert>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <prometheus/counter.h>
+#include <prometheus/family.h>
+#include <prometheus/gauge.h>
+#include <prometheus/histogram.h>
+#include <prometheus/registry.h>
+#include <prometheus/text_serializer.h>
+
+namespace offcut::api {
+namespace {
+
+// From a names-only filter of a small cluster to half of kube-scheduler's default timeout of 5 s.
+const prometheus::Histogram::BucketBoundaries kDurationBucketsS{.0005, .001, .0025, .005, .01, .025,
+                                                                .05,   .1,   .25,   .5,   1,   2.5};
+
+constexpr std::array<std::string_view, 4> kVerbNames{"filter", "prioritize", "preempt", "bind"};
+
+// The statuses that the routes answer with. Any other is labelled "other", so that the number of
+// series has a limit.
+constexpr std::array<int, 8> kStatuses{200, 400, 404, 405, 413, 415, 500, 503};
+constexpr std::size_t kCodes = kStatuses.size() + 1;
+
+std::size_t CodeIndex(int status) {
+  return static_cast<std::size_t>(std::ranges::find(kStatuses, status) - kStatuses.begin());
+}
+
+std::string CodeName(std::size_t index) {
+  return index < kStatuses.size() ? fmt::format("{}", kStatuses[index]) : "other";
+}
+
+template <typename T>
+prometheus::Family<T>& AddFamily(prometheus::detail::Builder<T> builder,
+                                 prometheus::Registry& registry, const char* name,
+                                 const char* help) {
+  return builder.Name(name).Help(help).Register(registry);
+}
+
+}  // namespace
+
+struct Metrics::Series {
+  using Counters = prometheus::Family<prometheus::Counter>;
+  using Gauges = prometheus::Family<prometheus::Gauge>;
+  using Histograms = prometheus::Family<prometheus::Histogram>;
+
+  prometheus::Registry registry;
+  Histograms& duration_family;
+  Counters& rejection_family;
+  Counters& accepted_family;
+  Counters& shed_family;
+  Counters& refused_family;
+  Gauges& pods_family;
+  prometheus::Gauge* nodes = nullptr;
+  std::vector<prometheus::Counter*> rejections;  // by scheduler::Reason; null: kFits
+  std::array<prometheus::Gauge*, scheduler::kPodPhases.size()> pods{};
+  // Null until the first request with that code: most never come.
+  std::array<std::array<std::atomic<prometheus::Histogram*>, kCodes>, kVerbNames.size()>
+      durations{};
+
+  Series();
+  prometheus::Histogram& Duration(std::size_t verb, std::size_t code);
+};
+
+Metrics::Series::Series()
+    : duration_family(AddFamily(prometheus::BuildHistogram(), registry,
+                                "offcut_extender_request_duration_seconds",
+                                "Time from a request's last byte to its answer, by verb and "
+                                "HTTP status.")),
+      rejection_family(AddFamily(prometheus::BuildCounter(), registry, "offcut_rejections_total",
+                                 "Nodes refused to a pod, by reason.")),
+      accepted_family(AddFamily(prometheus::BuildCounter(), registry,
+                                "offcut_http_connections_accepted_total",
+                                "Connections taken into service, by listener.")),
+      shed_family(AddFamily(prometheus::BuildCounter(), registry,
+                            "offcut_http_connections_shed_total",
+                            "Connections refused because there were too many, by listener.")),
+      refused_family(AddFamily(prometheus::BuildCounter(), registry,
+                               "offcut_http_requests_refused_total",
+                               "Requests refused before any route saw them, by listener and HTTP "
+                               "status.")),
+      pods_family(
+          AddFamily(prometheus::BuildGauge(), registry, "offcut_pods", "Pods known, by phase.")) {}
+
+// Family::Add returns the same series to every caller with the same labels, so a race is harmless.
+prometheus::Histogram& Metrics::Series::Duration(std::size_t verb, std::size_t code) {
+  std::atomic<prometheus::Histogram*>& known = durations[verb][code];
+  prometheus::Histogram* histogram = known.load(std::memory_order_acquire);
+  if (histogram == nullptr) {
+    histogram = &duration_family.Add(
+        {{"verb", std::string{kVerbNames[verb]}}, {"code", CodeName(code)}}, kDurationBucketsS);
+    known.store(histogram, std::memory_order_release);
+  }
+  return *histogram;
+}
+
+Metrics::Metrics(std::string_view version, std::span<const scheduler::ReasonInfo> reasons)
+    : series_(std::make_unique<Series>()) {
+  AddFamily(prometheus::BuildGauge(), series_->registry, "offcut_build_info",
+            "Always 1; the label names the version that runs.")
+      .Add({{"version", std::string{version}}})
+      .Set(1);
+  series_->nodes =
+      &AddFamily(prometheus::BuildGauge(), series_->registry, "offcut_nodes", "Nodes known.")
+           .Add({});
+  // What an alert takes a rate of is there, as 0, from the start.
+  for (std::size_t verb = 0; verb < kVerbNames.size(); ++verb) {
+    static_cast<void>(series_->Duration(verb, CodeIndex(200)));
+  }
+  for (const scheduler::PodPhase phase : scheduler::kPodPhases) {
+    series_->pods[static_cast<std::size_t>(phase)] =
+        &series_->pods_family.Add({{"phase", std::string{scheduler::NameOf(phase)}}});
+  }
+  for (const scheduler::ReasonInfo& info : reasons) {
+    assert(static_cast<std::size_t>(info.reason) == series_->rejections.size());
+    series_->rejections.push_back(
+        info.reason == scheduler::Reason::kFits
+            ? nullptr
+            : &series_->rejection_family.Add({{"reason", std::string{info.code}}}));
+  }
+}
+
+Metrics::~Metrics() = default;
+
+void Metrics::ObserveRequest(ExtenderVerb verb, int status, double duration_s) {
+  series_->Duration(static_cast<std::size_t>(verb), CodeIndex(status)).Observe(duration_s);
+}
+
+void Metrics::CountRejections(scheduler::Reason reason, std::uint64_t count) {
+  const auto index = static_cast<std::size_t>(reason);
+  assert(reason != scheduler::Reason::kFits && index < series_->rejections.size());
+  series_->rejections[index]->Increment(static_cast<double>(count));
+}
+
+void Metrics::SetNodes(std::uint64_t count) { series_->nodes->Set(static_cast<double>(count)); }
+
+void Metrics::SetPods(scheduler::PodPhase phase, std::uint64_t count) {
+  series_->pods[static_cast<std::size_t>(phase)]->Set(static_cast<double>(count));
+}
+
+ServerEvents Metrics::EventsOf(std::string_view listener) {
+  const std::string name{listener};
+  prometheus::Counter& accepted = series_->accepted_family.Add({{"listener", name}});
+  prometheus::Counter& shed = series_->shed_family.Add({{"listener", name}});
+  Series::Counters& refused = series_->refused_family;
+  return {.connection_accepted = [&accepted] { accepted.Increment(); },
+          .connection_shed = [&shed] { shed.Increment(); },
+          // The server knows a handful of statuses, and none of them is on the hot path.
+          .request_refused =
+              [&refused, name](int status) {
+                refused.Add({{"listener", name}, {"code", fmt::format("{}", status)}}).Increment();
+              }};
+}
+
+std::string Metrics::Print() const {
+  return prometheus::TextSerializer{}.Serialize(series_->registry.Collect());
+}
+
+}  // namespace offcut::api
