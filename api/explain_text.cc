@@ -1,0 +1,227 @@
+#include "api/explain_text.h"
+
+#include <algorithm>
+#include <memory>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "api/device_record_json.h"
+#include "api/gpu_json.h"
+#include "api/gpu_picture.h"
+
+namespace offcut::api {
+namespace {
+
+using nlohmann::json;
+using scheduler::Explanation;
+using scheduler::NodeExplanation;
+using scheduler::PodPhase;
+
+// The texts of the items, with a separator between them.
+template <typename Items, typename ToText>
+std::string Joined(const Items& items, ToText to_text, std::string_view separator = ", ") {
+  std::string text;
+  for (const auto& item : items) {
+    if (!text.empty()) text += separator;
+    text += to_text(item);
+  }
+  return text;
+}
+
+// "GPU 3"; by its UUID where the index is not known.
+std::string GpuText(const scheduler::RecordedDevice& device) {
+  return device.gpu < 0 ? device.uuid : fmt::format("GPU {}", device.gpu);
+}
+
+std::string DeviceText(const scheduler::RecordedDevice& device) {
+  switch (device.kind) {
+    case binpack::PieceKind::kWhole:
+      return GpuText(device);
+    case binpack::PieceKind::kSlot:
+      return "a slot of " + GpuText(device);
+    case binpack::PieceKind::kInstance:
+      return device.start < 0 ? "a " + device.profile
+                              : fmt::format("{} at slice {} of {}", device.profile, device.start,
+                                            GpuText(device));
+    case binpack::PieceKind::kFraction:
+      return fmt::format("{} MiB and {} % of {}", device.memory_mib, device.cores_percent,
+                         GpuText(device));
+  }
+  return {};
+}
+
+std::string FractionText(const binpack::Fraction& fraction) {
+  std::string text = fmt::format("{} GPU{} of", fraction.gpus, fraction.gpus == 1 ? "" : "s");
+  if (fraction.memory_mib > 0) {
+    text += fmt::format(" {} MiB", fraction.memory_mib);
+  } else if (fraction.memory_percent > 0) {
+    text += fmt::format(" {} % of the memory", fraction.memory_percent);
+  } else {
+    text += " all memory";
+  }
+  if (fraction.cores_percent > 0) {
+    text += fmt::format(", {} % of the cores", fraction.cores_percent);
+  }
+  return text;
+}
+
+std::string DevicesText(const scheduler::DeviceRecord& record) {
+  std::string text = Joined(record.devices, DeviceText);
+  if (!text.empty() && record.certainty == scheduler::Certainty::kAssumed) {
+    text += " (assumed: the kubelet picks)";
+  }
+  return text;
+}
+
+std::string TermsText(const NodeExplanation& node) {
+  return Joined(
+      node.cost.terms,
+      [](const binpack::CostTerm& term) { return fmt::format("{} {}", term.name, term.value); },
+      " + ");
+}
+
+// The chosen node, then those that fit by cost, then the refused ones; by name among equals.
+std::vector<const NodeExplanation*> InOrder(const Explanation& explanation) {
+  std::vector<const NodeExplanation*> nodes;
+  nodes.reserve(explanation.nodes.size());
+  for (const NodeExplanation& node : explanation.nodes) nodes.push_back(&node);
+  const auto key = [&](const NodeExplanation* node) {
+    return std::tuple(node->node->name() != explanation.node_name, !node->verdict.fits(),
+                      node->cost.cost);
+  };
+  std::ranges::stable_sort(nodes, [&](const auto* a, const auto* b) { return key(a) < key(b); });
+  return nodes;
+}
+
+std::string TableOf(const Explanation& explanation, std::size_t nodes_max) {
+  const auto nodes = InOrder(explanation);
+  std::size_t width = 4;
+  for (const NodeExplanation* node : nodes) width = std::max(width, node->node->name().size());
+  std::string table =
+      fmt::format("\n{:{}}  {:>5}  {:>6}  {}\n", "node", width, "score", "cost", "");
+  for (const NodeExplanation* node : nodes) {
+    if (nodes_max-- == 0) break;
+    if (node->verdict.fits()) {
+      table += fmt::format("{:{}}  {:>5}  {:>6}  {}\n", node->node->name(), width, node->score,
+                           node->cost.cost, TermsText(*node));
+    } else {
+      const auto& info = scheduler::InfoOf(node->verdict.reason);
+      table += fmt::format("{:{}}  {:>5}  {:>6}  {} ({})\n", node->node->name(), width, "-", "-",
+                           info.text, info.code);
+    }
+  }
+  return table;
+}
+
+// The GPUs of the nodes in the table, as they are before the pod comes.
+std::string PictureOf(const Explanation& explanation, std::size_t nodes_max) {
+  std::vector<std::shared_ptr<const scheduler::Node>> nodes;
+  nodes.reserve(explanation.nodes.size());
+  for (const NodeExplanation* node : InOrder(explanation)) nodes.push_back(node->node);
+  nodes.resize(std::min(nodes.size(), nodes_max));
+  return DrawGpus(nodes);
+}
+
+const NodeExplanation* ChosenOf(const Explanation& explanation) {
+  const auto found = std::ranges::find_if(explanation.nodes, [&](const NodeExplanation& node) {
+    return node.node->name() == explanation.node_name;
+  });
+  return found == explanation.nodes.end() ? nullptr : &*found;
+}
+
+json NodeJson(const NodeExplanation& node, const scheduler::Pod& pod) {
+  const auto& info = scheduler::InfoOf(node.verdict.reason);
+  json object = ToJson(*node.node);
+  object.erase("holders");
+  object["fits"] = node.verdict.fits();
+  object["score"] = node.score;
+  if (!node.verdict.fits()) {
+    object["reason"] = info.code;
+    object["text"] = info.text;
+    return object;
+  }
+  object["cost"] = node.cost.cost;
+  object["fillLevelPermille"] = node.cost.fill_level_permille;
+  object["terms"] = json::object();
+  for (const auto& term : node.cost.terms) object["terms"][std::string(term.name)] = term.value;
+  const auto record = scheduler::RecordOf(node.node->inventory, pod, node.cost.placement);
+  object["record"] = json::parse(PrintDeviceRecord(record));
+  return object;
+}
+
+}  // namespace
+
+std::string AsksOf(const scheduler::Pod& pod) {
+  std::string text = Joined(
+      pod.request.devices,
+      [](const scheduler::ResourceCount& asked) {
+        return fmt::format("{} x {}", asked.count, asked.resource);
+      },
+      " + ");
+  if (!text.empty() && !pod.request.fractions.empty()) text += " + ";
+  text += Joined(pod.request.fractions, FractionText, " + ");
+  return text.empty() ? "no GPU" : text;
+}
+
+std::string PrintRefusals(const std::vector<scheduler::ReasonCount>& refusals, std::size_t nodes) {
+  const std::string counts = Joined(refusals, [](const scheduler::ReasonCount& refusal) {
+    return fmt::format("{} {}", refusal.nodes, scheduler::InfoOf(refusal.reason).text);
+  });
+  return fmt::format("0/{} nodes are available: {}.", nodes, counts);
+}
+
+std::string PrintExplanation(const Explanation& explanation, std::size_t nodes_max) {
+  const scheduler::Pod& pod = explanation.pod;
+  std::string text = fmt::format("pod {}/{} asks for {}; priority {}\n", pod.name_space, pod.name,
+                                 AsksOf(pod), pod.priority);
+  if (explanation.phase != PodPhase::kPending) {
+    text += fmt::format("{} on {}\n", NameOf(explanation.phase), explanation.node_name);
+    const std::string held = explanation.record ? DevicesText(*explanation.record) : "";
+    return text + (held.empty() ? "holds no GPU\n" : "holds " + held + "\n");
+  }
+  if (pod.request.empty()) return text + "no GPU of ours, so kube-scheduler does not ask Offcut\n";
+  const auto fitting = std::ranges::count_if(
+      explanation.nodes, [](const NodeExplanation& node) { return node.verdict.fits(); });
+  if (const NodeExplanation* chosen = ChosenOf(explanation); chosen != nullptr) {
+    const auto record = scheduler::RecordOf(chosen->node->inventory, pod, chosen->cost.placement);
+    text += fmt::format("by its devices it fits on {} of {} nodes; would go to {}", fitting,
+                        explanation.nodes.size(), explanation.node_name);
+    text += record.devices.empty() ? "\n" : fmt::format(" and get {}\n", DevicesText(record));
+  } else {
+    text += "fits nowhere. " + PrintRefusals(explanation.refusals, explanation.nodes.size()) + "\n";
+  }
+  text += TableOf(explanation, nodes_max);
+  if (explanation.nodes.size() > nodes_max) {
+    text += fmt::format("... and {} more\n", explanation.nodes.size() - nodes_max);
+  }
+  text += "\n" + PictureOf(explanation, nodes_max);
+  text +=
+      "\nNot looked at, since kube-scheduler decides on it: node selectors, affinity, taints, "
+      "volumes.\n";
+  return text;
+}
+
+json ToJson(const Explanation& explanation) {
+  const scheduler::Pod& pod = explanation.pod;
+  json object = {{"pod", pod.name},
+                 {"namespace", pod.name_space},
+                 {"uid", pod.uid},
+                 {"phase", NameOf(explanation.phase)},
+                 {"priority", pod.priority},
+                 {"asks", AsksOf(pod)},
+                 {"node", explanation.node_name},
+                 {"nodes", json::array()},
+                 {"refusals", json::array()}};
+  if (explanation.record) object["record"] = json::parse(PrintDeviceRecord(*explanation.record));
+  for (const NodeExplanation& node : explanation.nodes)
+    object["nodes"].push_back(NodeJson(node, pod));
+  for (const auto& refusal : explanation.refusals) {
+    const auto& info = scheduler::InfoOf(refusal.reason);
+    object["refusals"].push_back(
+        {{"reason", info.code}, {"text", info.text}, {"nodes", refusal.nodes}});
+  }
+  return object;
+}
+
+}  // namespace offcut::api

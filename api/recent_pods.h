@@ -1,0 +1,45 @@
+// The pods that kube-scheduler has lately asked about, by UID. A bind names its pod and says
+// nothing about it, so where no watch brings pods (state from files) this is how bind knows what to
+// reserve. Thread-safe.
+#pragma once
+
+#include <cstddef>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "scheduler/pod.h"
+
+namespace offcut::api {
+
+// Between a pod's last filter and its bind lie seconds to minutes. At 100 pods a second this is ten
+// minutes of them, some 100 MB.
+inline constexpr std::size_t kRecentPodsMax = 60'000;
+
+class RecentPods {
+ public:
+  // Requires: pods_max > 0.
+  explicit RecentPods(std::size_t pods_max = kRecentPodsMax);
+
+  // Makes the pod the newest, in place of one of that UID; the oldest has to go if there are too
+  // many.
+  void Remember(std::shared_ptr<const scheduler::Pod> pod);
+
+  // nullptr: not known, or known too long ago.
+  std::shared_ptr<const scheduler::Pod> Find(std::string_view uid) const;
+
+  std::size_t size() const;
+
+ private:
+  using ByAge = std::list<std::shared_ptr<const scheduler::Pod>>;  // oldest first
+
+  const std::size_t pods_max_;
+  mutable std::mutex mutex_;
+  ByAge by_age_;
+  std::unordered_map<std::string_view, ByAge::iterator> by_uid_;  // keys: the pods' own UIDs
+};
+
+}  // namespace offcut::api

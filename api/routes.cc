@@ -1,0 +1,304 @@
+#include "api/routes.h"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <simdjson.h>
+
+#include "api/extender_reader.h"
+#include "api/extender_types.h"
+#include "api/http_answer.h"
+#include "api/json_stream.h"
+#include "api/logging.h"
+#include "api/pod_json.h"
+#include "scheduler/decision.h"
+
+namespace offcut::api {
+namespace {
+
+using scheduler::Pod;
+using scheduler::Prefilter;
+using scheduler::Reason;
+using scheduler::Snapshot;
+using scheduler::Verdict;
+
+constexpr Prefilter kPrefilter = Prefilter::kByKubeScheduler;
+
+std::optional<ExtenderVerb> VerbOf(std::string_view path) {
+  if (path.starts_with("/v1/")) path.remove_prefix(3);
+  if (path == "/filter") return ExtenderVerb::kFilter;
+  if (path == "/prioritize") return ExtenderVerb::kPrioritize;
+  if (path == "/preempt") return ExtenderVerb::kPreempt;
+  if (path == "/bind") return ExtenderVerb::kBind;
+  return std::nullopt;
+}
+
+// "Application/JSON; charset=utf-8" is JSON, too, and so is what does not say what it is.
+bool IsJson(std::string_view content_type) {
+  std::string_view type = content_type.substr(0, content_type.find(';'));
+  type = type.substr(0, type.find_last_not_of(" \t") + 1);
+  return content_type.empty() || IsKey(type, "application/json");
+}
+
+// Why a request is not even looked at.
+std::optional<HttpResponse> Refuse(const HttpRequest& request) {
+  if (request.method != "POST") return MethodNotAllowed("POST");
+  if (!IsJson(request.content_type))
+    return ErrorAnswer(415, "content type must be application/json");
+  return std::nullopt;
+}
+
+// Buffers of their own for each listener's thread.
+ExtenderReader& ThreadsReader() {
+  thread_local ExtenderReader reader;
+  return reader;
+}
+
+// Requires: `text` is followed by kBodyPaddingBytes, as any part of a body is.
+std::expected<Pod, Error> ReadPod(std::string_view text, const scheduler::Policy& policy) {
+  thread_local simdjson::dom::parser parser;
+  simdjson::dom::element element;
+  if (const auto code = parser.parse(text.data(), text.size(), false).get(element)) {
+    return std::unexpected(Error{ErrorKind::kBadRequest, simdjson::error_message(code)});
+  }
+  auto parsed = ParsePod(element, policy.resources);
+  if (!parsed) {
+    return std::unexpected(Error{parsed.error().kind, "Pod." + parsed.error().message});
+  }
+  return std::move(parsed->pod);
+}
+
+// The nodes that a request is about; nullptr: it names none in either form.
+const std::vector<std::string>* NodeNamesOf(const ExtenderArgs& args) {
+  if (args.nodes) return &args.nodes->names;
+  return args.node_names ? &*args.node_names : nullptr;
+}
+
+// kube-scheduler never sends a pod that runs or has run; such a one must not become known by a
+// bind.
+void Remember(RecentPods& recent_pods, Pod pod) {
+  if (!pod.node_name.empty() || pod.is_finished) return;
+  recent_pods.Remember(std::make_shared<const Pod>(std::move(pod)));
+}
+
+// What was decided, as kube-scheduler reads it: every node in exactly one place.
+ExtenderFilterResult ToResult(const ExtenderArgs& args, const std::vector<std::string>& node_names,
+                              const std::vector<Verdict>& verdicts, const Pod& pod,
+                              scheduler::Refusals refusals) {
+  ExtenderFilterResult result;
+  std::vector<std::string_view> kept;
+  kept.reserve(node_names.size());
+  for (std::size_t i = 0; i < node_names.size(); ++i) {
+    if (verdicts[i].fits()) {
+      kept.push_back(args.nodes ? args.nodes->items[i] : std::string_view(node_names[i]));
+      continue;
+    }
+    const Reason reason = verdicts[i].reason;
+    auto& failed = IsPreemptable(reason, pod, node_names[i], refusals)
+                       ? result.failed_nodes
+                       : result.failed_and_unresolvable_nodes;
+    failed.push_back({.node_name = node_names[i], .text = InfoOf(reason).text});
+  }
+  (args.nodes ? result.nodes : result.node_names) = std::move(kept);
+  return result;
+}
+
+void CountRefusals(Metrics& metrics, const std::vector<Verdict>& verdicts) {
+  std::vector<std::uint64_t> counts(scheduler::Reasons().size(), 0);
+  for (const Verdict& verdict : verdicts) ++counts[static_cast<std::size_t>(verdict.reason)];
+  for (const auto& info : scheduler::Reasons()) {
+    const std::uint64_t count = counts[static_cast<std::size_t>(info.reason)];
+    if (info.reason != Reason::kFits && count > 0) metrics.CountRejections(info.reason, count);
+  }
+}
+
+HttpResponse FilterError(std::string text) {
+  ExtenderFilterResult result;
+  result.error = std::move(text);
+  return JsonAnswer(Print(result));
+}
+
+HttpResponse AnswerFilter(const ExtenderContext& context, std::string_view body) {
+  const auto args = ThreadsReader().ReadArgs(body);
+  if (!args) return ErrorAnswer(args.error());
+  if (!args->pod) return ErrorAnswer(400, "Pod is missing");
+  const std::vector<std::string>* node_names = NodeNamesOf(*args);
+  if (node_names == nullptr) return FilterError("neither Nodes nor NodeNames is set");
+  auto pod = ReadPod(*args->pod, context.policy);
+  if (!pod) return FilterError(std::move(pod.error().message));
+  const auto verdicts =
+      Filter(*context.store.Read(), *pod, *node_names, context.policy, kPrefilter);
+  CountRefusals(context.metrics, verdicts);
+  LogFilter(*pod, verdicts);
+  auto response =
+      JsonAnswer(Print(ToResult(*args, *node_names, verdicts, *pod, context.policy.refusals)));
+  Remember(context.recent_pods, *std::move(pod));
+  return response;
+}
+
+HttpResponse AnswerPrioritize(const ExtenderContext& context, std::string_view body) {
+  const auto args = ThreadsReader().ReadArgs(body);
+  if (!args) return ErrorAnswer(args.error());
+  if (!args->pod) return ErrorAnswer(400, "Pod is missing");
+  const std::vector<std::string>* node_names = NodeNamesOf(*args);
+  if (node_names == nullptr) return JsonAnswer(Print(HostPriorityList()));
+  const auto pod = ReadPod(*args->pod, context.policy);
+  const auto scores =
+      pod ? Score(*context.store.Read(), *pod, *node_names, context.policy, kPrefilter)
+          : std::vector<std::int64_t>(node_names->size(), 0);
+  HostPriorityList list(node_names->size());
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    list[i] = {.host = (*node_names)[i], .score = scores[i]};
+  }
+  return JsonAnswer(Print(list));
+}
+
+// A candidate that came without victims is left out: up to Kubernetes 1.37 an empty list in the
+// answer fails the call, and later an omitted node says the same.
+std::vector<scheduler::PreemptionCandidate> ToCandidates(const NodeNameToVictims& all) {
+  std::vector<scheduler::PreemptionCandidate> candidates;
+  for (const auto& [node_name, victims] : all) {
+    if (victims.pods.empty()) continue;
+    scheduler::PreemptionCandidate& candidate = candidates.emplace_back();
+    candidate.node_name = node_name;
+    candidate.pdb_violations = victims.num_pdb_violations;
+    for (const Victim& victim : victims.pods) candidate.victim_uids.push_back(victim.uid);
+  }
+  return candidates;
+}
+
+ExtenderPreemptionResult ToResult(std::vector<scheduler::PreemptionCandidate> kept) {
+  ExtenderPreemptionResult result;
+  for (scheduler::PreemptionCandidate& candidate : kept) {
+    Victims victims{.pods = {}, .num_pdb_violations = candidate.pdb_violations};
+    for (std::string& uid : candidate.victim_uids) {
+      victims.pods.push_back({.uid = std::move(uid), .pod = {}});
+    }
+    result.node_name_to_meta_victims.emplace(std::move(candidate.node_name), std::move(victims));
+  }
+  return result;
+}
+
+HttpResponse AnswerPreempt(const ExtenderContext& context, std::string_view body) {
+  const auto args = ThreadsReader().ReadPreemptionArgs(body);
+  if (!args) return ErrorAnswer(args.error());
+  if (!args->pod) return ErrorAnswer(400, "Pod is missing");
+  const auto& victims = args->node_name_to_meta_victims ? args->node_name_to_meta_victims
+                                                        : args->node_name_to_victims;
+  const auto pod = ReadPod(*args->pod, context.policy);
+  if (!victims || !pod) return JsonAnswer(Print(ExtenderPreemptionResult()));
+  auto kept =
+      Preempt(*context.store.Read(), *pod, ToCandidates(*victims), context.policy, kPrefilter);
+  LogPreempt(*pod, kept.size(), victims->size());
+  return JsonAnswer(Print(ToResult(std::move(kept))));
+}
+
+HttpResponse BindError(std::string text) {
+  return JsonAnswer(Print(ExtenderBindingResult{std::move(text)}));
+}
+
+std::expected<ExtenderBindingArgs, HttpResponse> ReadBinding(std::string_view body) {
+  auto args = ThreadsReader().ReadBindingArgs(body);
+  if (!args) return std::unexpected(ErrorAnswer(args.error()));
+  for (const auto& [name, value] :
+       {std::pair("PodName", &args->pod_name), std::pair("PodNamespace", &args->pod_namespace),
+        std::pair("PodUID", &args->pod_uid), std::pair("Node", &args->node)}) {
+    if (value->empty()) return std::unexpected(BindError(std::string(name) + " is missing"));
+  }
+  return *std::move(args);
+}
+
+// The pod that a bind means, or the answer where there is none such. A UID under another name is
+// another pod: names are reused, UIDs are not.
+std::expected<std::shared_ptr<const Pod>, HttpResponse> FindPod(const ExtenderContext& context,
+                                                                const ExtenderBindingArgs& args) {
+  const auto snapshot = context.store.Read();
+  const scheduler::PodEntry* known = snapshot->FindPod(args.pod_uid);
+  auto pod = known != nullptr ? known->pod : context.recent_pods.Find(args.pod_uid);
+  if (pod == nullptr) return std::unexpected(BindError("pod is not known to offcut"));
+  if (pod->name != args.pod_name || pod->name_space != args.pod_namespace) {
+    return std::unexpected(BindError("pod of that UID has another name or namespace"));
+  }
+  return pod;
+}
+
+// A binding between the reservation of its devices and the API server's word on it.
+struct OpenBinding {
+  std::string pod_uid;
+  scheduler::Reservation reservation;
+};
+
+std::expected<OpenBinding, HttpResponse> OpenBindingOf(const ExtenderContext& context,
+                                                       std::string_view body) {
+  const auto args = ReadBinding(body);
+  if (!args) return std::unexpected(args.error());
+  const auto pod = FindPod(context, *args);
+  if (!pod) {
+    LogBind(args->pod_namespace, args->pod_name, args->node, "pod.unknown");
+    return std::unexpected(pod.error());
+  }
+  auto reservation = context.store.Update(
+      [&](Snapshot& next) { return Reserve(next, **pod, args->node, context.policy, kPrefilter); });
+  const auto& info = InfoOf(reservation.verdict.reason);
+  LogBind(args->pod_namespace, args->pod_name, args->node,
+          reservation.verdict.fits() ? "bound" : info.code);
+  if (!reservation.verdict.fits()) return std::unexpected(BindError(std::string(info.text)));
+  return OpenBinding{.pod_uid = args->pod_uid, .reservation = std::move(reservation)};
+}
+
+HttpResponse ConfirmBinding(const ExtenderContext& context, const OpenBinding& binding) {
+  context.store.Update([&](Snapshot& next) { next.Confirm(binding.pod_uid); });
+  return BindError("");
+}
+
+void AnswerBind(const ExtenderContext& context, std::string_view body, const Respond& respond) {
+  auto binding = OpenBindingOf(context, body);
+  if (!binding) {
+    respond(std::move(binding.error()));
+    return;
+  }
+  // Without a cluster nobody else has a say in it.
+  respond(ConfirmBinding(context, *binding));
+}
+
+}  // namespace
+
+void AnswerExtender(const ExtenderContext& context, const HttpRequest& request,
+                    const Respond& respond) {
+  const auto verb = VerbOf(PathOf(request.target));
+  if (!verb) {
+    respond(ErrorAnswer(404, "no such path"));
+    return;
+  }
+  const Respond count_and_respond = [&metrics = context.metrics, verb = *verb, respond,
+                                     start =
+                                         std::chrono::steady_clock::now()](HttpResponse answer) {
+    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start;
+    metrics.ObserveRequest(verb, answer.status, passed.count());
+    respond(std::move(answer));
+  };
+  if (auto refusal = Refuse(request)) {
+    count_and_respond(*std::move(refusal));
+    return;
+  }
+  switch (*verb) {
+    case ExtenderVerb::kFilter:
+      return count_and_respond(AnswerFilter(context, request.body));
+    case ExtenderVerb::kPrioritize:
+      return count_and_respond(AnswerPrioritize(context, request.body));
+    case ExtenderVerb::kPreempt:
+      return count_and_respond(AnswerPreempt(context, request.body));
+    case ExtenderVerb::kBind:
+      return AnswerBind(context, request.body, count_and_respond);
+  }
+}
+
+}  // namespace offcut::api

@@ -1,0 +1,109 @@
+#include "api/explain_text.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "test/testing/worlds.h"
+
+namespace offcut::api {
+namespace {
+
+using ::offcut::testing::PodFromText;
+using ::offcut::testing::PoolInventory;
+using ::offcut::testing::SnapshotOf;
+using ::offcut::testing::WholeInventory;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+// b has 8 GPUs of which 6 are held, so it is the tighter one: (8 - 6 - 1) / 8 GPUs left = 125
+// thousandths against 875 on a; both have 96 of 128 CPUs left, 750 thousandths.
+scheduler::Snapshot World() {
+  return SnapshotOf(
+      {WholeInventory("a", 8), WholeInventory("b", 8),
+       PoolInventory("mig", "A100-40GB", {{"1g.5gb", 4, 0}})},
+      {PodFromText("held nvidia.com/gpu=6 node=b"), PodFromText("one nvidia.com/gpu=1"),
+       PodFromText("nine nvidia.com/gpu=9"), PodFromText("slice nvidia.com/mig-1g.5gb=1")});
+}
+
+TEST(ExplainTextTest, TellsWhereAPodWouldGoAndWhatEachNodeCosts) {
+  const std::string text = PrintExplanation(scheduler::Explain(World(), "uid-one", {}), 10);
+  EXPECT_THAT(text,
+              StartsWith("pod default/one asks for 1 x nvidia.com/gpu; priority 0\n"
+                         "by its devices it fits on 2 of 3 nodes; would go to b and get GPU 6 "
+                         "(assumed: the kubelet picks)\n"
+                         "\n"
+                         "node  score    cost  \n"
+                         "b        10     875  gpu_left 125 + cpu_left 750\n"
+                         "a         0    1625  gpu_left 875 + cpu_left 750\n"
+                         "mig       -       -  node does not offer the requested GPU resource "
+                         "(resource.not-offered)\n"
+                         "\n"
+                         "b  8 x A100-80GB, whole"));
+  EXPECT_THAT(text, HasSubstr("5  │■ held"));
+  EXPECT_THAT(text, HasSubstr("6  │· free"));
+  EXPECT_THAT(text, EndsWith("node selectors, affinity, taints, volumes.\n"));
+}
+
+TEST(ExplainTextTest, CountsRefusalsAsKubeSchedulerDoesWhereAPodFitsNowhere) {
+  EXPECT_THAT(PrintExplanation(scheduler::Explain(World(), "uid-nine", {}), 10),
+              HasSubstr("fits nowhere. 0/3 nodes are available: 2 request is larger than the whole "
+                        "node, 1 node does not offer the requested GPU resource."));
+}
+
+TEST(ExplainTextTest, TellsWhatABoundPodHolds) {
+  EXPECT_EQ(PrintExplanation(scheduler::Explain(World(), "uid-held", {}), 10),
+            "pod default/held asks for 6 x nvidia.com/gpu; priority 0\n"
+            "bound on b\n"
+            "holds GPU 0, GPU 1, GPU 2, GPU 3, GPU 4, GPU 5 (assumed: the kubelet picks)\n");
+}
+
+TEST(ExplainTextTest, ClaimsNoStartForAStaticInstance) {
+  EXPECT_THAT(PrintExplanation(scheduler::Explain(World(), "uid-slice", {}), 10),
+              HasSubstr("would go to mig and get a 1g.5gb (assumed: the kubelet picks)"));
+}
+
+TEST(ExplainTextTest, GivesAPodWithoutGpusNoNode) {
+  const auto snapshot = SnapshotOf({WholeInventory("a", 8)}, {PodFromText("plain cpu=100")});
+  EXPECT_EQ(PrintExplanation(scheduler::Explain(snapshot, "uid-plain", {}), 10),
+            "pod default/plain asks for no GPU; priority 0\n"
+            "no GPU of ours, so kube-scheduler does not ask Offcut\n");
+}
+
+// HAMi's records name GPUs by UUID alone.
+TEST(ExplainTextTest, NamesAGpuByItsUuidWhereTheIndexIsNotKnown) {
+  scheduler::Inventory node{.name = "hami", .agent = "hami", .serves_fractions = true};
+  node.devices = ::offcut::testing::FractionNode(32'768, {{}, {}});
+  scheduler::Pod pod = PodFromText("p node=hami");
+  pod.containers[0].fraction = binpack::Fraction{.gpus = 1, .memory_mib = 8'000};
+  pod.request = scheduler::EffectiveRequest(pod.containers, {});
+  pod.record = scheduler::DeviceRecord{
+      .pod_uid = "uid-p",
+      .node = "hami",
+      .certainty = scheduler::Certainty::kExact,
+      .devices = {{.uuid = "GPU-1", .kind = binpack::PieceKind::kFraction, .memory_mib = 8'000}}};
+  EXPECT_THAT(PrintExplanation(scheduler::Explain(SnapshotOf({node}, {pod}), "uid-p", {}), 10),
+              EndsWith("holds 8000 MiB and 0 % of GPU-1\n"));
+}
+
+TEST(ExplainTextTest, CutsTheTableAndSaysSo) {
+  EXPECT_THAT(PrintExplanation(scheduler::Explain(World(), "uid-one", {}), 1),
+              HasSubstr("... and 2 more\n"));
+}
+
+TEST(ExplainTextTest, GivesProgramsEachGpusStateAndTheTerms) {
+  const auto json = ToJson(scheduler::Explain(World(), "uid-one", {}));
+  EXPECT_EQ(json["node"], "b");
+  const auto& b = json["nodes"][1];
+  EXPECT_EQ(b["name"], "b");
+  EXPECT_EQ(b["cost"], 875);
+  EXPECT_EQ(b["terms"], nlohmann::json({{"gpu_left", 125}, {"cpu_left", 750}}));
+  EXPECT_EQ(b["gpus"][5]["taken"], true);
+  EXPECT_EQ(b["gpus"][6]["taken"], false);
+  EXPECT_EQ(b["record"]["devices"][0]["gpu"], 6);
+  EXPECT_EQ(json["nodes"][2]["reason"], "resource.not-offered");
+}
+
+}  // namespace
+}  // namespace offcut::api

@@ -1,0 +1,71 @@
+#include "api/recent_pods.h"
+
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace offcut::api {
+namespace {
+
+std::shared_ptr<const scheduler::Pod> PodOf(const std::string& uid, const std::string& name = "p") {
+  scheduler::Pod pod;
+  pod.uid = uid;
+  pod.name = name;
+  return std::make_shared<const scheduler::Pod>(std::move(pod));
+}
+
+TEST(RecentPodsTest, TheOldestGoesWhenThereAreTooMany) {
+  RecentPods pods(2);
+  pods.Remember(PodOf("a"));
+  pods.Remember(PodOf("b"));
+  pods.Remember(PodOf("c"));
+  EXPECT_EQ(pods.size(), 2U);
+  EXPECT_EQ(pods.Find("a"), nullptr);
+  EXPECT_NE(pods.Find("b"), nullptr);
+  EXPECT_NE(pods.Find("c"), nullptr);
+}
+
+TEST(RecentPodsTest, APodThatComesAgainIsReplacedAndIsTheNewest) {
+  RecentPods pods(2);
+  pods.Remember(PodOf("a", "old"));
+  pods.Remember(PodOf("b"));
+  pods.Remember(PodOf("a", "new"));
+  EXPECT_EQ(pods.size(), 2U);
+  EXPECT_EQ(pods.Find("a")->name, "new");
+  pods.Remember(PodOf("c"));  // now "b" is the oldest
+  EXPECT_EQ(pods.Find("b"), nullptr);
+  EXPECT_EQ(pods.Find("a")->name, "new");
+}
+
+TEST(RecentPodsTest, APodThatWasFoundOutlivesItsPlace) {
+  RecentPods pods(1);
+  pods.Remember(PodOf("a"));
+  const auto found = pods.Find("a");
+  pods.Remember(PodOf("b"));
+  EXPECT_EQ(found->uid, "a");
+}
+
+TEST(RecentPodsTest, ManyThreadsMayUseItAtOnce) {
+  RecentPods pods(16);
+  const auto use = [&pods](int thread) {
+    for (int i = 0; i < 1000; ++i) {
+      const std::string uid = std::to_string((i + thread) % 32);
+      pods.Remember(PodOf(uid));
+      const auto found = pods.Find(uid);  // another thread may have pushed it out again
+      if (found != nullptr) {
+        ASSERT_EQ(found->uid, uid);
+      }
+    }
+  };
+  std::vector<std::thread> threads;
+  threads.reserve(4);
+  for (int thread = 0; thread < 4; ++thread) threads.emplace_back(use, thread);
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(pods.size(), 16U);
+}
+
+}  // namespace
+}  // namespace offcut::api
