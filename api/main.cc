@@ -1,0 +1,173 @@
+// The command line: which command, with which settings. Every command is a function elsewhere.
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <functional>
+#include <iostream>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "api/explain_command.h"
+#include "api/gpu_picture.h"
+#include "api/logging.h"
+#include "api/policy_command.h"
+#include "api/serve.h"
+#include "api/state_files.h"
+
+namespace {
+
+using offcut::api::ExplainSettings;
+using offcut::api::GpusSettings;
+using offcut::api::PolicyReport;
+using offcut::api::ServeSettings;
+
+constexpr const char* kSnapshotHelp =
+    "File as `kubectl get nodes,pods -A -o json` (or yaml) prints it; - is standard input; may be "
+    "given several times";
+constexpr const char* kPolicyHelp = "Policy file; without it the defaults hold";
+
+// Runs after the command line has been read; returns the exit code.
+using Command = std::function<int()>;
+
+void AddServe(CLI::App& app, Command& command) {
+  static ServeSettings settings;
+  static std::string log_format = "text";
+  static int verbosity = 2;
+  static std::int64_t idle_s = settings.idle_timeout.count();
+  static std::int64_t shutdown_s = settings.shutdown_timeout.count();
+  CLI::App* serve = app.add_subcommand("serve", "Answer kube-scheduler");
+  serve->add_option("--snapshot", settings.snapshot_files, kSnapshotHelp)->required();
+  serve->add_option("--policy", settings.policy_file, kPolicyHelp);
+  serve->add_option("--bind-address", settings.bind_address, "Extender verbs, IP:PORT")
+      ->capture_default_str();
+  serve
+      ->add_option("--health-bind-address", settings.health_bind_address,
+                   "/livez and /readyz, IP:PORT")
+      ->capture_default_str();
+  serve
+      ->add_option("--metrics-bind-address", settings.metrics_bind_address,
+                   "/metrics and the read-only /api/v1, IP:PORT")
+      ->capture_default_str();
+  serve->add_option("--max-body-bytes", settings.body_bytes_max, "Largest request body")
+      ->check(CLI::Range(std::size_t{1024}, std::size_t{4} << 30U))
+      ->capture_default_str();
+  serve
+      ->add_option("--idle-timeout", idle_s,
+                   "Seconds after which an idle connection is closed; keep it above "
+                   "kube-scheduler's 90")
+      ->check(CLI::Range(1, 86'400))
+      ->capture_default_str();
+  serve->add_option("--shutdown-timeout", shutdown_s, "Seconds to answer what was asked on SIGTERM")
+      ->check(CLI::Range(0, 3'600))
+      ->capture_default_str();
+  serve->add_option("--log-format", log_format, "text or json")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str();
+  serve->add_option("-v,--verbosity", verbosity, "0 warnings, 2 decisions, 4 debug")
+      ->check(CLI::Range(0, 4))
+      ->capture_default_str();
+  serve->callback([&command] {
+    command = [] {
+      offcut::api::SetUpLogging(
+          log_format == "json" ? offcut::api::LogFormat::kJson : offcut::api::LogFormat::kText,
+          verbosity);
+      settings.idle_timeout = std::chrono::seconds(idle_s);
+      settings.shutdown_timeout = std::chrono::seconds(shutdown_s);
+      return offcut::api::Serve(settings, std::cout, std::cerr);
+    };
+  });
+}
+
+void AddExplain(CLI::App& app, Command& command) {
+  static ExplainSettings settings;
+  CLI::App* explain = app.add_subcommand("explain", "Say why a pod goes where it goes, or nowhere");
+  CLI::App* pod = explain->add_subcommand("pod", "Explain one pod of a snapshot");
+  explain->require_subcommand(1);
+  pod->add_option("pod", settings.pod, "NAMESPACE/NAME")->required();
+  pod->add_option("--snapshot", settings.snapshot_files, kSnapshotHelp)->required();
+  pod->add_option("--policy", settings.policy_file, kPolicyHelp);
+  pod->add_option("-o,--output", settings.output, "text or json")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str();
+  pod->add_option("--nodes-max", settings.nodes_max, "Rows of the table of nodes")
+      ->check(CLI::Range(1, 100'000))
+      ->capture_default_str();
+  pod->callback([&command] {
+    command = [] { return offcut::api::ExplainPod(settings, std::cout, std::cerr); };
+  });
+}
+
+void AddGpus(CLI::App& app, Command& command) {
+  static GpusSettings settings;
+  CLI::App* gpus = app.add_subcommand("gpus", "Draw every GPU of a snapshot");
+  gpus->add_option("--snapshot", settings.snapshot_files, kSnapshotHelp)->required();
+  gpus->add_option("--policy", settings.policy_file, kPolicyHelp);
+  gpus->add_option("--columns", settings.columns, "Width of the picture")
+      ->check(CLI::Range(offcut::api::kPictureColumnsMin, offcut::api::kPictureColumnsMax))
+      ->capture_default_str();
+  gpus->add_flag("--colour", settings.colour, "ANSI colours");
+  gpus->callback([&command] {
+    command = [] { return offcut::api::ShowGpus(settings, std::cout, std::cerr); };
+  });
+}
+
+void AddPolicy(CLI::App& app, Command& command) {
+  static std::vector<std::string> files;
+  static std::string output = "text";
+  CLI::App* policy = app.add_subcommand("policy", "Work on policy files");
+  policy->require_subcommand(1);
+  CLI::App* validate = policy->add_subcommand("validate", "Report everything wrong with a policy");
+  validate->add_option("files", files, "Policy files; - is standard input")->required();
+  validate->add_option("-o,--output", output, "text or json")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str();
+  validate->callback([&command] {
+    command = [] {
+      return offcut::api::ValidatePolicies(
+          files, output == "json" ? PolicyReport::kJson : PolicyReport::kText,
+          offcut::api::StrategyNames(), std::cin, std::cout, std::cerr);
+    };
+  });
+  policy->add_subcommand("schema", "Print the JSON Schema of policies")->callback([&command] {
+    command = [] { return offcut::api::PrintPolicySchema(std::cout); };
+  });
+}
+
+void AddVersion(CLI::App& app, Command& command) {
+  app.add_subcommand("version", "Print the version")->callback([&command] {
+    command = [] {
+      std::cout << "offcut " << OFFCUT_VERSION << "\n";
+      return EXIT_SUCCESS;
+    };
+  });
+}
+
+int Run(int argc, char** argv) {
+  CLI::App app("Offcut: a kube-scheduler extender for shared GPU clusters", "offcut");
+  app.require_subcommand(1);
+  app.set_version_flag("--version", std::string("offcut ") + OFFCUT_VERSION);
+  Command command;
+  AddServe(app, command);
+  AddExplain(app, command);
+  AddGpus(app, command);
+  AddPolicy(app, command);
+  AddVersion(app, command);
+  CLI11_PARSE(app, argc, argv);
+  return command();
+}
+
+}  // namespace
+
+// Our code throws nothing, but a library may: memory that is not to be had, a stream that is gone.
+int main(int argc, char** argv) {
+  try {
+    return Run(argc, argv);
+  } catch (const std::exception& exception) {
+    std::fputs("offcut: ", stderr);
+    std::fputs(exception.what(), stderr);
+    std::fputs("\n", stderr);
+    return EXIT_FAILURE;
+  }
+}

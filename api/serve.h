@@ -1,0 +1,29 @@
+// `offcut serve`: the composition root of the server, less the command line.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+namespace offcut::api {
+
+struct ServeSettings {
+  std::vector<std::string> snapshot_files;
+  std::string policy_file;  // empty: the defaults
+  std::string bind_address = "127.0.0.1:8080";
+  std::string health_bind_address = "127.0.0.1:8081";
+  std::string metrics_bind_address = "127.0.0.1:8082";
+  std::size_t body_bytes_max = std::size_t{256} * 1024 * 1024;
+  std::chrono::seconds idle_timeout{120};
+  std::chrono::seconds shutdown_timeout{20};
+};
+
+// Serves until SIGTERM or SIGINT, then drains: /readyz fails, no new connection is taken, and what
+// was asked is answered, for at most the shutdown timeout. Prints on `out`, once each is true:
+// `listening extender|health|metrics ADDRESS:PORT`, then `ready`.
+// Returns the exit code: 0 after a clean end, 1 for a failure (told on `err`).
+int Serve(const ServeSettings& settings, std::ostream& out, std::ostream& err);
+
+}  // namespace offcut::api
