@@ -109,22 +109,25 @@ TEST(DamagedObjectsTest, GiveAValueOrAnErrorAsFiles) {
 }
 
 TEST(DamagedObjectsTest, GiveAValueOrAnErrorAsAnnotations) {
-  const std::vector<std::string> texts = {
+  constexpr const char* record =
       R"({"version":1,"podUID":"u","node":"n1","agent":"nvidia","certainty":"observed",)"
       R"("charge":{"devices":175,"instances":{"1g.5gb":1}},"devices":[{"container":"main",)"
-      R"("kind":"mig","profile":"1g.5gb","start":6,"size":1}]})",
-      "GPU-a,NVIDIA,10000,10:GPU-b,NVIDIA,10000,10:;;",
+      R"("kind":"mig","profile":"1g.5gb","start":6,"size":1}]})";
+  constexpr const char* mig_allocations =
       R"([{"containerIndex":0,"deviceIndex":0,"gpuUUID":"GPU-a","profile":"1g.5gb",)"
-      R"("placement":{"start":6,"size":1}}])",
+      R"("placement":{"start":6,"size":1}}])";
+  constexpr const char* node_register =
       R"([{"id":"GPU-a","count":7,"devmem":40960,"type":"NVIDIA A100-SXM4-40GB","mode":"mig",)"
       R"("migProfiles":[{"name":"1g.5gb","sliceCount":1,"placements":[{"start":0,"size":1}]}],)"
-      R"("health":true}])",
-      "GPU-1,10,81920,100,NVIDIA A100,0,true,1,hami-core:",
+      R"("health":true}])";
+  const std::vector<std::string> texts = {
+      record,        "GPU-a,NVIDIA,10000,10:GPU-b,NVIDIA,10000,10:;;",     mig_allocations,
+      node_register, "GPU-1,10,81920,100,NVIDIA A100,0,true,1,hami-core:",
   };
   EXPECT_TRUE(rc::check("damaged annotations", [&] {
     const std::string text = Damaged(*rc::gen::elementOf(texts));
-    const auto record = ParseDeviceRecord(text);
-    RC_ASSERT(IsValueOrError(record));
+    const auto parsed = ParseDeviceRecord(text);
+    RC_ASSERT(IsValueOrError(parsed));
     const auto hami = ParseHamiRecord({.pod_uid = "u",
                                        .node = "n",
                                        .devices = "GPU-a,NVIDIA,1,1:;",

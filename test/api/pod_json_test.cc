@@ -340,7 +340,7 @@ TEST(PodJsonTest, RefusesAnnotationsThatAreNoStrings) {
 TEST(ParseTimeTest, ReadsRfc3339) {
   EXPECT_EQ(ParseTime("1970-01-01T00:00:00Z"), 0);
   // 20786 days and 19:24:15 after 1970-01-01.
-  EXPECT_EQ(ParseTime("2026-11-29T19:24:15Z"), 20786LL * 86400 + 19 * 3600 + 24 * 60 + 15);
+  EXPECT_EQ(ParseTime("2026-11-29T19:24:15Z"), 20786LL * 86400 + 19LL * 3600 + 24LL * 60 + 15);
   EXPECT_EQ(ParseTime("1970-01-01T08:00:00.123456+08:00"), 0);
   EXPECT_EQ(ParseTime("1969-12-31T23:30:00-00:30"), 0);
 }

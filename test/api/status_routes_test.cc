@@ -16,8 +16,6 @@ namespace {
 using nlohmann::json;
 using ::testing::HasSubstr;
 using testing::PodFromText;
-using testing::PoolInventory;
-using testing::SharedInventory;
 using testing::SnapshotOf;
 using testing::WholeInventory;
 
