@@ -16,7 +16,7 @@
 namespace offcut::api {
 
 // Between a pod's last filter and its bind lie seconds to minutes. At 100 pods a second this is ten
-// minutes of them, some 100 MB.
+// minutes of them. A bound of number, not of bytes.
 inline constexpr std::size_t kRecentPodsMax = 60'000;
 
 class RecentPods {
