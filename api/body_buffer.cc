@@ -59,12 +59,35 @@ void BodyBuffer::Clear() {
 }
 
 bool BodyBuffer::Reserve(std::size_t capacity) {
+  const std::size_t growth = capacity - capacity_;
+  if (budget_ != nullptr) {
+    const std::size_t taken = budget_->bytes += growth;
+    if (taken > budget_->bytes_max && capacity > kBodyStepBytes) {
+      budget_->bytes -= growth;
+      return false;
+    }
+  }
   void* const grown = std::realloc(memory_.get(), capacity + kBodyPaddingBytes);
-  if (grown == nullptr) return false;  // the old memory is still ours
+  if (grown == nullptr) {  // the old memory is still ours
+    if (budget_ != nullptr) budget_->bytes -= growth;
+    return false;
+  }
   std::ignore = memory_.release();
-  memory_.reset(static_cast<char*>(grown));
+  memory_ = {static_cast<char*>(grown), FreeBody{budget_, capacity}};
   capacity_ = capacity;
   return true;
+}
+
+BodyBuffer BodyPool::Take() {
+  if (spare_.empty()) return BodyBuffer(budget_);
+  BodyBuffer body = std::move(spare_.back());
+  spare_.pop_back();
+  body.Clear();
+  return body;
+}
+
+void BodyPool::GiveBack(BodyBuffer body) {
+  if (spare_.size() < kSpareBodiesMax) spare_.push_back(std::move(body));
 }
 
 }  // namespace offcut::api

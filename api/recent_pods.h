@@ -16,16 +16,22 @@
 namespace offcut::api {
 
 // Between a pod's last filter and its bind lie seconds to minutes. At 100 pods a second this is ten
-// minutes of them. A bound of number, not of bytes.
+// minutes of them.
 inline constexpr std::size_t kRecentPodsMax = 60'000;
+// Twice what so many pods of two containers take. Pods of thousands of containers push out sooner.
+inline constexpr std::size_t kRecentPodsBytesMax = std::size_t{128} * 1024 * 1024;
+
+// The memory that the pod takes, in bytes, less what an allocator adds.
+std::size_t MemoryOf(const scheduler::Pod& pod);
 
 class RecentPods {
  public:
-  // Requires: pods_max > 0.
-  explicit RecentPods(std::size_t pods_max = kRecentPodsMax);
+  // Requires: pods_max > 0, bytes_max > 0.
+  explicit RecentPods(std::size_t pods_max = kRecentPodsMax,
+                      std::size_t bytes_max = kRecentPodsBytesMax);
 
-  // Makes the pod the newest, in place of one of that UID; the oldest has to go if there are too
-  // many.
+  // Makes the pod the newest, in place of one of that UID; the oldest have to go while there are
+  // too many or they take too much. The newest always stays.
   void Remember(std::shared_ptr<const scheduler::Pod> pod);
 
   // nullptr: not known, or known too long ago.
@@ -36,9 +42,13 @@ class RecentPods {
  private:
   using ByAge = std::list<std::shared_ptr<const scheduler::Pod>>;  // oldest first
 
+  void Forget(ByAge::iterator place);
+
   const std::size_t pods_max_;
+  const std::size_t bytes_max_;
   mutable std::mutex mutex_;
   ByAge by_age_;
+  std::size_t bytes_ = 0;                                         // of all in by_age_
   std::unordered_map<std::string_view, ByAge::iterator> by_uid_;  // keys: the pods' own UIDs
 };
 

@@ -171,6 +171,7 @@ class Listener : public std::enable_shared_from_this<Listener> {
   const ServerSettings settings;
   const HttpHandler handler;
   const ServerEvents events;
+  BodyPool bodies{settings.bodies_bytes_max};
 
  private:
   Awaitable<void> Accept();
@@ -256,6 +257,7 @@ class Connection {
   Awaitable<Outcome> ReadBody();
   Awaitable<Outcome> ReadLength(std::size_t body_bytes);
   Awaitable<Outcome> ReadChunks();
+  void ReleaseBody();
   Awaitable<bool> Receive();
   Awaitable<bool> SendContinue();
   Awaitable<std::optional<HttpResponse>> AskHandler();
@@ -320,10 +322,20 @@ Awaitable<void> Connection::Serve() {
     if (!response) co_return;
     keep_alive = wants_keep_alive && !(listener_.IsDraining() && NothingReceived());
     const std::string_view connection = !keep_alive ? "close" : is_http_1_0 ? "keep-alive" : "";
+    ReleaseBody();
     const bool written = co_await Write(*response, connection, with_body);
     if (!written) co_return;
   }
   co_await Linger();
+}
+
+// After the answer: the handler, too, has let go of its views.
+void Connection::ReleaseBody() {
+  if (memory_.use_count() == 1) {
+    listener_.bodies.GiveBack(std::exchange(memory_->body, BodyBuffer{}));
+  } else {
+    memory_ = std::make_shared<RequestMemory>();
+  }
 }
 
 Awaitable<void> Connection::Shed() {
@@ -376,7 +388,6 @@ Awaitable<Outcome> Connection::ReadHead() {
 }
 
 Awaitable<Outcome> Connection::ReadBody() {
-  memory_->body.Clear();
   const Parser& parser = *memory_->parser;
   const auto encoding = parser.get().find(http::field::transfer_encoding);
   // Beast takes any other coding for a request without a body, whose body were the next request.
@@ -384,6 +395,7 @@ Awaitable<Outcome> Connection::ReadBody() {
     co_return Refuse(501, "the only transfer coding supported is chunked");
   }
   if (parser.is_done()) co_return Outcome{};
+  memory_->body = listener_.bodies.Take();
   stream_.expires_after(settings_.write_timeout);
   const bool told = co_await SendContinue();
   if (!told) co_return Gone();
@@ -410,11 +422,11 @@ Awaitable<Outcome> Connection::ReadLength(std::size_t body_bytes) {
   BodyBuffer& body = memory_->body;
   const std::size_t early_bytes = std::min(received_.size(), body_bytes);
   const bool stored = body.Append({static_cast<const char*>(received_.data().data()), early_bytes});
-  if (!stored) co_return Refuse(503, "out of memory");
+  if (!stored) co_return Refuse(503, "no memory for this body now");
   received_.consume(early_bytes);
   while (body.size() < body_bytes) {
     const std::span<char> room = body.Prepare(body_bytes - body.size());
-    if (room.empty()) co_return Refuse(503, "out of memory");
+    if (room.empty()) co_return Refuse(503, "no memory for this body now");
     const auto [error, count] =
         co_await stream_.async_read_some(asio::buffer(room.data(), room.size()), kAwait);
     if (error) co_return Gone();
@@ -444,7 +456,7 @@ Awaitable<Outcome> Connection::ReadChunks() {
       const bool received = co_await Receive();
       if (!received) co_return Gone();
     } else if (error == asio::error::no_memory) {
-      co_return Refuse(503, "out of memory");
+      co_return Refuse(503, "no memory for this body now");
     } else if (error) {
       co_return RefuseUnparsed(error, settings_);
     }
@@ -721,6 +733,7 @@ std::string_view FindBadLimit(const ServerSettings& settings) {
   if (settings.header_bytes_max == 0 || settings.header_bytes_max > UINT32_MAX / 2) {
     return "header_bytes_max";
   }
+  if (settings.bodies_bytes_max == 0) return "bodies_bytes_max";
   if (settings.connections_max == 0) return "connections_max";
   if (settings.idle_timeout <= zero) return "idle_timeout";
   if (settings.read_timeout <= zero) return "read_timeout";

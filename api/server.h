@@ -25,6 +25,9 @@ struct ServerSettings {
 
   // 5,000 full nodes are 67 MB.
   std::size_t body_bytes_max = std::size_t{256} * 1024 * 1024;
+  // Memory of all bodies in work together; a request that wants more gets 503. A body of one step
+  // (kBodyStepBytes) is always taken: a bind is never turned away.
+  std::size_t bodies_bytes_max = std::size_t{1024} * 1024 * 1024;
   std::size_t header_bytes_max = std::size_t{16} * 1024;  // request line and fields; trailers too
   std::size_t connections_max = 256;                      // one more gets 503 and is closed
 

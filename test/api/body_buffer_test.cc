@@ -97,5 +97,40 @@ TEST(BodyBufferTest, HoldsWhatWasAppendedAndThenPadding) {
   });
 }
 
+// Two buffers of 1 MiB on a budget of 1 MiB and two steps: the second may not grow on, and what the
+// first gives back is the second's.
+TEST(BodyPoolTest, BuffersShareABudget) {
+  BodyPool pool(kMiB + 2 * kBodyStepBytes);
+  BodyBuffer first = pool.Take();
+  BodyBuffer second = pool.Take();
+  const std::string big(kMiB, 'x');
+  EXPECT_TRUE(first.Append(big));
+  EXPECT_FALSE(second.Append(big));
+  first = BodyBuffer{};
+  EXPECT_TRUE(second.Append(std::string_view(big).substr(second.size())));
+  second = BodyBuffer{};
+  EXPECT_EQ(pool.Bytes(), 0U);
+}
+
+TEST(BodyPoolTest, AFirstStepIsAlwaysHad) {
+  BodyPool pool(1);
+  BodyBuffer body = pool.Take();
+  EXPECT_TRUE(body.Append(std::string(kBodyStepBytes, 'x')));
+  EXPECT_FALSE(body.Append("x"));
+}
+
+TEST(BodyPoolTest, KeepsTheMemoryOfFewBodies) {
+  BodyPool pool(64 * kMiB);
+  std::vector<BodyBuffer> bodies;
+  for (int i = 0; i < 8; ++i) bodies.push_back(pool.Take());
+  for (BodyBuffer& body : bodies) ASSERT_TRUE(body.Append(std::string(kMiB, 'x')));
+  for (BodyBuffer& body : bodies) pool.GiveBack(std::move(body));
+  bodies.clear();
+  EXPECT_EQ(pool.Bytes(), kSpareBodiesMax * kMiB);
+  BodyBuffer reused = pool.Take();
+  EXPECT_EQ(reused.size(), 0U);
+  EXPECT_GE(reused.Capacity(), kMiB);
+}
+
 }  // namespace
 }  // namespace offcut::api

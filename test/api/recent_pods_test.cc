@@ -48,6 +48,24 @@ TEST(RecentPodsTest, APodThatWasFoundOutlivesItsPlace) {
   EXPECT_EQ(found->uid, "a");
 }
 
+// Each pod weighs 10 KiB and a little by its one container's name; 25 KiB hold two.
+TEST(RecentPodsTest, TheOldestGoesWhenTheyTakeTooMuchMemory) {
+  const auto heavy = [](const std::string& uid, std::size_t bytes) {
+    scheduler::Pod pod;
+    pod.uid = uid;
+    pod.containers.resize(1);
+    pod.containers[0].name = std::string(bytes, 'x');
+    return std::make_shared<const scheduler::Pod>(std::move(pod));
+  };
+  RecentPods pods(100, 25 * 1024);
+  for (const char* uid : {"a", "b", "c"}) pods.Remember(heavy(uid, 10 * 1024));
+  EXPECT_EQ(pods.size(), 2U);
+  EXPECT_EQ(pods.Find("a"), nullptr);
+  pods.Remember(heavy("d", 100 * 1024));  // the newest stays, whatever it takes
+  EXPECT_EQ(pods.size(), 1U);
+  EXPECT_NE(pods.Find("d"), nullptr);
+}
+
 TEST(RecentPodsTest, ManyThreadsMayUseItAtOnce) {
   RecentPods pods(16);
   const auto use = [&pods](int thread) {

@@ -798,6 +798,31 @@ TEST(ServerTest, ShedsAConnectionOverTheLimit) {
   EXPECT_EQ(shed, 1);
 }
 
+// The first body takes 1 MiB of the 1.5 until it is answered; the second wants 1 MiB, the third
+// next to nothing.
+TEST(ServerTest, ShedsABodyThatWouldTakeTooMuchMemoryWithAllOthers) {
+  HeldRequests held;
+  const auto server = StartServer(held.Handler(), {.bodies_bytes_max = 3U << 19U});
+  const std::string big(1U << 20U, 'x');
+  Client first(server->Port());
+  first.Send(Post(big));
+  const auto first_held = held.Take();
+  Client second(server->Port());
+  const Reply shed = second.Ask(Post(big));
+  EXPECT_EQ(shed.status, 503);
+  EXPECT_THAT(shed.head, HasSubstr("Retry-After: 1\r\n"));
+  Client third(server->Port());
+  third.Send(Post("small"));
+  held.Take().respond(Ok("third"));
+  EXPECT_EQ(third.Receive().status, 200);
+  first_held.respond(Ok("first"));
+  EXPECT_EQ(first.Receive().status, 200);
+  Client fourth(server->Port());
+  fourth.Send(Post(big));
+  held.Take().respond(Ok("fourth"));
+  EXPECT_EQ(fourth.Receive().status, 200);
+}
+
 TEST(ServerTest, AcceptsAgainOnceAConnectionHasGone) {
   const auto server = StartServer(Echo, {.connections_max = 1});
   {
