@@ -1,11 +1,16 @@
 #include "api/explain_command.h"
 
+#include <algorithm>
 #include <optional>
 #include <ostream>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include <fmt/ostream.h>
 #include <nlohmann/json.hpp>
 
+#include "api/closest_word.h"
 #include "api/explain_text.h"
 #include "api/gpu_picture.h"
 #include "api/state_files.h"
@@ -13,9 +18,12 @@
 namespace offcut::api {
 namespace {
 
+using scheduler::PodEntry;
+using scheduler::Snapshot;
+
 struct FileState {
   scheduler::Policy policy;
-  scheduler::Snapshot snapshot;
+  Snapshot snapshot;
 };
 
 std::optional<FileState> Load(const std::vector<std::string>& snapshot_files,
@@ -35,6 +43,22 @@ std::optional<FileState> Load(const std::vector<std::string>& snapshot_files,
   return FileState{*std::move(policy), *std::move(snapshot)};
 }
 
+// "no pod a/b in the snapshot (did you mean "a/c"?)"
+std::string NoSuchPod(const Snapshot& snapshot, const std::string& wanted) {
+  std::vector<std::string> names;
+  names.reserve(snapshot.pod_count());
+  snapshot.ForEachPod([&](const PodEntry& entry) {
+    names.push_back(entry.pod->name_space + "/" + entry.pod->name);
+  });
+  std::ranges::sort(names);
+  const std::vector<std::string_view> words(names.begin(), names.end());
+  const std::string_view closest = ClosestWord(wanted, words);
+  std::string text = fmt::format("no pod {} in the snapshot", wanted);
+  if (!closest.empty()) return text + fmt::format(" (did you mean \"{}\"?)", closest);
+  // A finished pod is read and left out, and so is one that could not be read.
+  return text + fmt::format("; it has {} pods that are not finished", words.size());
+}
+
 }  // namespace
 
 int ExplainPod(const ExplainSettings& settings, std::ostream& out, std::ostream& err) {
@@ -44,9 +68,9 @@ int ExplainPod(const ExplainSettings& settings, std::ostream& out, std::ostream&
   const bool has_namespace = slash != std::string::npos;
   const std::string name_space = has_namespace ? settings.pod.substr(0, slash) : "default";
   const std::string name = has_namespace ? settings.pod.substr(slash + 1) : settings.pod;
-  const scheduler::PodEntry* entry = scheduler::FindPodByName(state->snapshot, name_space, name);
+  const PodEntry* entry = scheduler::FindPodByName(state->snapshot, name_space, name);
   if (entry == nullptr) {
-    fmt::print(err, "offcut: no pod {}/{} in the snapshot\n", name_space, name);
+    fmt::print(err, "offcut: {}\n", NoSuchPod(state->snapshot, name_space + "/" + name));
     return 1;
   }
   const auto explanation = scheduler::Explain(state->snapshot, entry->pod->uid, state->policy);

@@ -180,7 +180,10 @@ std::string PrintExplanation(const Explanation& explanation, std::size_t nodes_m
     const std::string held = explanation.record ? DevicesText(*explanation.record) : "";
     return text + (held.empty() ? "holds no GPU\n" : "holds " + held + "\n");
   }
-  if (pod.request.empty()) return text + "no GPU of ours, so kube-scheduler does not ask Offcut\n";
+  if (pod.request.empty())
+    return text +
+           "no resource of ours (their names stand in the policy, and are matched exactly), so "
+           "kube-scheduler does not ask Offcut\n";
   const auto fitting = std::ranges::count_if(
       explanation.nodes, [](const NodeExplanation& node) { return node.verdict.fits(); });
   if (const NodeExplanation* chosen = ChosenOf(explanation); chosen != nullptr) {

@@ -72,8 +72,7 @@ std::expected<std::vector<std::string>, Error> ReadNodeNames(JsonValue value,
     std::string_view name;
     if (const auto code = item.get_string().get(name)) return NotJson(At(path, index), code);
     if (name.empty()) return BadRequest(At(path, index), "is empty");
-    if (name.size() > kObjectNameBytesMax)
-      return TooLarge(At(path, index), "bytes", kObjectNameBytesMax);
+    if (name.size() > kNameBytesMax) return TooLarge(At(path, index), "bytes", kNameBytesMax);
     names.emplace_back(name);
     return {};
   };
@@ -92,7 +91,7 @@ std::expected<NodeList, Error> ReadNodeList(dom::parser& strict, JsonValue value
   const auto read_item = [&](JsonValue item, const std::string& at) -> Result {
     const auto text = ObjectText(item, at);
     if (!text) return std::unexpected(text.error());
-    const auto name = ReadMetadata(strict, *text, at, "name", kObjectNameBytesMax);
+    const auto name = ReadMetadata(strict, *text, at, "name", kNameBytesMax);
     if (!name) return std::unexpected(name.error());
     list.names.emplace_back(*name);
     list.items.push_back(*text);
@@ -166,8 +165,7 @@ std::expected<NodeNameToVictims, Error> ReadNodeNameToVictims(dom::parser& stric
   NodeNameToVictims all;
   const auto read = [&](std::string_view name, JsonValue victims) -> Result {
     if (name.empty()) return BadRequest(path, "has an empty node name");
-    if (name.size() > kObjectNameBytesMax)
-      return TooLarge(path, "bytes in a name", kObjectNameBytesMax);
+    if (name.size() > kNameBytesMax) return TooLarge(path, "bytes in a name", kNameBytesMax);
     if (all.size() == kRequestNodesMax) return TooLarge(path, "members", kRequestNodesMax);
     const std::string at = std::string(path).append("[").append(name).append("]");
     return ReadVictims(strict, victims, at, read_victim, all[std::string(name)]);
@@ -263,11 +261,10 @@ std::expected<ExtenderBindingArgs, Error> ExtenderReader::ReadBindingArgs(std::s
   dom::parser& strict = parsers.strict;
   ExtenderBindingArgs args;
   auto result = ReadBody<ondemand::object>(parsers.envelope, body, [&](ondemand::object root) {
-    return ReadMembers(strict, root, "",
-                       Member{"PodName", Into(args.pod_name, kObjectNameBytesMax)},
-                       Member{"PodNamespace", Into(args.pod_namespace, kObjectNameBytesMax)},
+    return ReadMembers(strict, root, "", Member{"PodName", Into(args.pod_name, kNameBytesMax)},
+                       Member{"PodNamespace", Into(args.pod_namespace, kNameBytesMax)},
                        Member{"PodUID", Into(args.pod_uid, kUidBytesMax)},
-                       Member{"Node", Into(args.node, kObjectNameBytesMax)});
+                       Member{"Node", Into(args.node, kNameBytesMax)});
   });
   return ValueOr(std::move(result), std::move(args));
 }
@@ -285,7 +282,7 @@ std::expected<ExtenderFilterResult, Error> ExtenderReader::ReadFilterResult(std:
   const auto read_names = [](JsonValue value, std::string_view path) -> Views {
     std::vector<std::string_view> names;
     const auto read_item = [&](JsonValue item, std::size_t index) -> Result {
-      const auto name = ReadText(item, At(path, index), kObjectNameBytesMax);
+      const auto name = ReadText(item, At(path, index), kNameBytesMax);
       if (!name) return std::unexpected(name.error());
       names.push_back(*name);
       return {};
@@ -313,7 +310,7 @@ std::expected<HostPriorityList, Error> ExtenderReader::ReadHostPriorityList(std:
     if (const auto code = item.get(object)) return NotJson(At("", index), code);
     HostPriority& entry = list.emplace_back();
     const auto read_host = [&](JsonValue value, const std::string& path) -> Result {
-      const auto host = ReadText(value, path, kObjectNameBytesMax);
+      const auto host = ReadText(value, path, kNameBytesMax);
       if (!host) return std::unexpected(host.error());
       entry.host = *host;
       return {};

@@ -12,14 +12,13 @@
 
 #include "api/error.h"
 #include "api/extender_types.h"
+#include "api/pod_json.h"
 
 namespace offcut::api {
 
 // Limits of one request. Above them: Error of kind kTooLarge.
 inline constexpr std::size_t kRequestNodesMax = 100'000;  // Kubernetes is tested up to 5,000 nodes
 inline constexpr std::size_t kVictimsPerNodeMax = 10'000;
-inline constexpr std::size_t kObjectNameBytesMax = 253;  // a DNS subdomain, the longest object name
-inline constexpr std::size_t kUidBytesMax = 128;         // a UUID has 36
 
 // Reads bodies. Requires: kBodyPaddingBytes readable bytes after each body. Errors name the member:
 // `Nodes.items[2].metadata.name is missing`.

@@ -1,16 +1,17 @@
 #include "api/logging.h"
 
-#include <algorithm>
+#include <csignal>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include <fmt/format.h>
+#include <spdlog/async.h>
 #include <spdlog/pattern_formatter.h>
-#include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
 #include "api/extender_types.h"
+#include "api/log_sink.h"
 
 namespace offcut::api {
 namespace {
@@ -20,9 +21,16 @@ class PlainMessage : public spdlog::custom_flag_formatter {
  public:
   void format(const spdlog::details::log_msg& message, const std::tm&,
               spdlog::memory_buf_t& line) override {
-    for (const char c : std::string_view(message.payload.data(), message.payload.size())) {
-      const bool is_control = static_cast<unsigned char>(c) < 0x20 || c == 0x7F;
-      line.push_back(is_control ? '?' : c);
+    const std::string_view text(message.payload.data(), message.payload.size());
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      const auto byte = static_cast<unsigned char>(text[i]);
+      const auto next = i + 1 < text.size() ? static_cast<unsigned char>(text[i + 1]) : '\0';
+      if (byte == 0xC2 && next >= 0x80 && next < 0xA0) {  // U+0080 to U+009F, in UTF-8
+        line.push_back('?');
+        ++i;
+      } else {
+        line.push_back(byte < 0x20 || byte == 0x7F ? '?' : text[i]);
+      }
     }
   }
   std::unique_ptr<custom_flag_formatter> clone() const override {
@@ -44,22 +52,48 @@ class JsonMessage : public spdlog::custom_flag_formatter {
   }
 };
 
-}  // namespace
-
-void SetUpLogging(LogFormat format, int verbosity) {
+std::unique_ptr<spdlog::formatter> MakeFormatter(LogFormat format) {
   auto formatter = std::make_unique<spdlog::pattern_formatter>(spdlog::pattern_time_type::utc);
   formatter->add_flag<PlainMessage>('*').add_flag<JsonMessage>('J');
   formatter->set_pattern(format == LogFormat::kJson
                              ? R"({"ts":"%Y-%m-%dT%H:%M:%S.%fZ","level":"%l","msg":%J})"
                              : "%Y-%m-%dT%H:%M:%S.%eZ %L %*");
-  auto logger =
-      std::make_shared<spdlog::logger>("offcut", std::make_shared<spdlog::sinks::stderr_sink_mt>());
-  logger->set_formatter(std::move(formatter));
-  logger->set_level(verbosity == 0   ? spdlog::level::warn
-                    : verbosity <= 2 ? spdlog::level::info
-                                     : spdlog::level::debug);
+  return formatter;
+}
+
+spdlog::level::level_enum LevelOf(int verbosity) {
+  if (verbosity == 0) return spdlog::level::warn;
+  return verbosity <= 2 ? spdlog::level::info : spdlog::level::debug;
+}
+
+// Signals are for the thread that waits for them.
+void BlockAllSignals() {
+  sigset_t signals;
+  sigfillset(&signals);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+}
+
+}  // namespace
+
+BackgroundLog::BackgroundLog(LogFormat format, int verbosity, int descriptor)
+    : sink_(std::make_shared<PatientSink>(descriptor)),
+      writer_(std::make_shared<spdlog::details::thread_pool>(kLogLinesMax, 1, BlockAllSignals)) {
+  sink_->set_formatter(MakeFormatter(format));
+  auto logger = std::make_shared<spdlog::async_logger>(
+      "offcut", sink_, writer_, spdlog::async_overflow_policy::overrun_oldest);
+  logger->set_level(LevelOf(verbosity));
   spdlog::set_default_logger(std::move(logger));
 }
+
+BackgroundLog::~BackgroundLog() {
+  auto later = std::make_shared<spdlog::logger>("offcut", sink_);
+  later->set_level(spdlog::default_logger()->level());
+  sink_->LimitWaiting(std::chrono::steady_clock::now() + kLogCloseTimeout);
+  spdlog::set_default_logger(std::move(later));
+  writer_.reset();  // joins its thread
+}
+
+std::uint64_t BackgroundLog::Dropped() const { return writer_->overrun_counter(); }
 
 void LogFilter(const scheduler::Pod& pod, std::span<const scheduler::Verdict> verdicts) {
   if (!spdlog::should_log(spdlog::level::info)) return;

@@ -1,19 +1,50 @@
 // The log: standard error, as text or as one JSON object a line, one line a decision.
 #pragma once
 
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string_view>
 
 #include "scheduler/decision.h"
 
+namespace spdlog::details {
+class thread_pool;
+}
+
 namespace offcut::api {
+
+class PatientSink;
 
 enum class LogFormat { kText, kJson };
 
-// Verbosity as klog has it: 0 warnings, 1 and 2 decisions, 3 and 4 debug. Before the first line.
-// What came from outside cannot forge a line: control characters are escaped in both formats.
-void SetUpLogging(LogFormat format, int verbosity);
+inline constexpr int kStandardError = 2;
+
+// While one lives, lines are written by a thread of its own, so that nobody who logs waits for
+// whoever reads the log. Of kLogLinesMax lines that wait the oldest is dropped for a new one, and
+// counted. What came from outside cannot forge a line: control characters are escaped in both
+// formats. At most one at a time; make it before the first line.
+class BackgroundLog {
+ public:
+  // Verbosity as klog has it: 0 warnings, 1 and 2 decisions, 3 and 4 debug.
+  BackgroundLog(LogFormat format, int verbosity, int descriptor = kStandardError);
+  BackgroundLog(const BackgroundLog&) = delete;
+  BackgroundLog& operator=(const BackgroundLog&) = delete;
+  // Writes what waits, for at most kLogCloseTimeout. Later lines go out if there is room at once.
+  ~BackgroundLog();
+
+  // Lines dropped until now. Thread-safe.
+  std::uint64_t Dropped() const;
+
+ private:
+  const std::shared_ptr<PatientSink> sink_;
+  std::shared_ptr<spdlog::details::thread_pool> writer_;
+};
+
+inline constexpr std::size_t kLogLinesMax = 8'192;
+inline constexpr std::chrono::milliseconds kLogCloseTimeout{500};
 
 // "filter team-a/train-7: 2 of 7 nodes fit; 4 gpus.taken, 1 node.reconfiguring"
 void LogFilter(const scheduler::Pod& pod, std::span<const scheduler::Verdict> verdicts);

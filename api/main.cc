@@ -11,7 +11,6 @@
 
 #include "api/explain_command.h"
 #include "api/gpu_picture.h"
-#include "api/logging.h"
 #include "api/policy_command.h"
 #include "api/serve.h"
 #include "api/state_files.h"
@@ -34,7 +33,6 @@ using Command = std::function<int()>;
 void AddServe(CLI::App& app, Command& command) {
   static ServeSettings settings;
   static std::string log_format = "text";
-  static int verbosity = 2;
   static std::int64_t idle_s = settings.idle_timeout.count();
   static std::int64_t shutdown_s = settings.shutdown_timeout.count();
   CLI::App* serve = app.add_subcommand("serve", "Answer kube-scheduler");
@@ -65,14 +63,13 @@ void AddServe(CLI::App& app, Command& command) {
   serve->add_option("--log-format", log_format, "text or json")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
-  serve->add_option("-v,--verbosity", verbosity, "0 warnings, 2 decisions, 4 debug")
+  serve->add_option("-v,--verbosity", settings.verbosity, "0 warnings, 2 decisions, 4 debug")
       ->check(CLI::Range(0, 4))
       ->capture_default_str();
   serve->callback([&command] {
     command = [] {
-      offcut::api::SetUpLogging(
-          log_format == "json" ? offcut::api::LogFormat::kJson : offcut::api::LogFormat::kText,
-          verbosity);
+      settings.log_format =
+          log_format == "json" ? offcut::api::LogFormat::kJson : offcut::api::LogFormat::kText;
       settings.idle_timeout = std::chrono::seconds(idle_s);
       settings.shutdown_timeout = std::chrono::seconds(shutdown_s);
       return offcut::api::Serve(settings, std::cout, std::cerr);
@@ -144,6 +141,23 @@ void AddVersion(CLI::App& app, Command& command) {
   });
 }
 
+constexpr int kUsageError = 2;  // as getopt's users and Go's flag package have it
+
+// CLI11 looks for what is missing before it looks at what it does not know, and would answer
+// `offcut explian` with "A subcommand is required".
+int ReportUsage(const CLI::App& app, const CLI::ParseError& error) {
+  if (error.get_exit_code() == EXIT_SUCCESS) return app.exit(error);  // --help, --version
+  const std::vector<std::string> unknown = app.remaining(true);
+  std::string text = error.what();
+  if (!unknown.empty()) {
+    const bool is_option = unknown.front().starts_with('-');
+    text =
+        fmt::format("unknown {} {}", is_option ? "option" : "command or argument", unknown.front());
+  }
+  fmt::print(stderr, "offcut: {}\nRun with --help for what there is.\n", text);
+  return kUsageError;
+}
+
 int Run(int argc, char** argv) {
   CLI::App app("Offcut: a kube-scheduler extender for shared GPU clusters", "offcut");
   app.require_subcommand(1);
@@ -154,7 +168,11 @@ int Run(int argc, char** argv) {
   AddGpus(app, command);
   AddPolicy(app, command);
   AddVersion(app, command);
-  CLI11_PARSE(app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return ReportUsage(app, error);
+  }
   return command();
 }
 

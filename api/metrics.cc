@@ -60,6 +60,7 @@ struct Metrics::Series {
   Counters& refused_family;
   Gauges& pods_family;
   prometheus::Gauge* nodes = nullptr;
+  prometheus::Counter* log_lines_dropped = nullptr;
   std::vector<prometheus::Counter*> rejections;  // by scheduler::Reason; null: kFits
   std::array<prometheus::Gauge*, scheduler::kPodPhases.size()> pods{};
   // Null until the first request with that code: most never come.
@@ -111,6 +112,10 @@ Metrics::Metrics(std::string_view version, std::span<const scheduler::ReasonInfo
   series_->nodes =
       &AddFamily(prometheus::BuildGauge(), series_->registry, "offcut_nodes", "Nodes known.")
            .Add({});
+  series_->log_lines_dropped =
+      &AddFamily(prometheus::BuildCounter(), series_->registry, "offcut_log_lines_dropped_total",
+                 "Log lines dropped because their reader was too slow.")
+           .Add({});
   // What an alert takes a rate of is there, as 0, from the start.
   for (std::size_t verb = 0; verb < kVerbNames.size(); ++verb) {
     static_cast<void>(series_->Duration(verb, CodeIndex(200)));
@@ -144,6 +149,11 @@ void Metrics::SetNodes(std::uint64_t count) { series_->nodes->Set(static_cast<do
 
 void Metrics::SetPods(scheduler::PodPhase phase, std::uint64_t count) {
   series_->pods[static_cast<std::size_t>(phase)]->Set(static_cast<double>(count));
+}
+
+void Metrics::SetLogLinesDropped(std::uint64_t count) {
+  prometheus::Counter& counter = *series_->log_lines_dropped;
+  counter.Increment(static_cast<double>(count) - counter.Value());  // a counter takes no less
 }
 
 ServerEvents Metrics::EventsOf(std::string_view listener) {

@@ -38,6 +38,9 @@ class Metrics {
   void SetNodes(std::uint64_t count);
   void SetPods(scheduler::PodPhase phase, std::uint64_t count);
 
+  // offcut_log_lines_dropped_total: `count` in all, since the start.
+  void SetLogLinesDropped(std::uint64_t count);
+
   // Makes a server count under `listener` ("extender", "health", "metrics"):
   // offcut_http_connections_accepted_total{listener}, offcut_http_connections_shed_total{listener}
   // and offcut_http_requests_refused_total{listener,code}. The server must end before this does.

@@ -1,9 +1,11 @@
 #include "api/object_files.h"
 
+#include <cerrno>
 #include <fstream>
 #include <iostream>
 #include <istream>
 #include <optional>
+#include <system_error>
 #include <unordered_set>
 #include <utility>
 
@@ -203,8 +205,12 @@ std::expected<std::string, Error> ReadAll(std::istream& input, const std::string
 
 std::expected<std::string, Error> ReadFile(const std::string& path) {
   if (path == "-") return ReadAll(std::cin, path);
+  errno = 0;
   std::ifstream input(path, std::ios::binary);
-  if (!input) return std::unexpected(Failure(path, "cannot be opened", ErrorKind::kNotFound));
+  if (!input) {
+    const std::string why = std::generic_category().message(errno);
+    return std::unexpected(Failure(path, why, ErrorKind::kNotFound));
+  }
   return ReadAll(input, path);
 }
 

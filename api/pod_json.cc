@@ -223,7 +223,7 @@ bool HasSoftConstraints(const JsonObject& spec) {
 
 void ReadMetadata(const JsonObject& metadata, Pod& pod) {
   pod.name = metadata.String("name", kNameBytesMax);
-  pod.uid = metadata.String("uid", kNameBytesMax);
+  pod.uid = metadata.String("uid", kUidBytesMax);
   pod.name_space = metadata.String("namespace", kNameBytesMax);
   if (pod.name.empty()) metadata.AddError("name", "is missing");
   if (pod.uid.empty()) metadata.AddError("uid", "is missing");

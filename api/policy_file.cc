@@ -7,13 +7,13 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
-#include <numeric>
 #include <optional>
 #include <utility>
 #include <variant>
 
 #include <nlohmann/json.hpp>
 
+#include "api/closest_word.h"
 #include "api/document.h"
 
 namespace offcut::api {
@@ -43,7 +43,6 @@ constexpr std::array<std::string_view, 7> kUnsupportedFields = {"/isolation",
                                                                 "/reclaim",
                                                                 "/packing/targetWorkload"};
 
-constexpr std::size_t kMaxEdits = 2;  // between a typing error and what was meant
 constexpr std::size_t kMaxNameBytes = 63;
 // Kubernetes keeps "requests." + name in ResourceQuotas, which must be a qualified name too, so of
 // the 253 bytes of a DNS subdomain nine are taken. Source: IsExtendedResourceName in
@@ -88,39 +87,6 @@ class ErrorList {
   std::string file_;
   std::vector<PolicyError> errors_;
 };
-
-char Lower(char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); }
-
-// Levenshtein's distance, blind to upper and lower case.
-std::size_t EditDistance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i + 1);
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t replaced = diagonal + (Lower(a[i]) == Lower(b[j]) ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({replaced, row[j] + 1, diagonal + 1});
-    }
-  }
-  return row.back();
-}
-
-// Returns the closest of `words` at kMaxEdits or less, or nothing. A word that shares no letter
-// with what was typed is never meant.
-std::string_view Closest(std::string_view typed, std::span<const std::string_view> words) {
-  std::string_view closest;
-  std::size_t fewest = kMaxEdits + 1;
-  for (const std::string_view word : words) {
-    if (typed.size() > word.size() + kMaxEdits) continue;  // also bounds the work
-    const std::size_t edits = EditDistance(typed, word);
-    if (edits < fewest && edits < std::max(typed.size(), word.size())) {
-      closest = word;
-      fewest = edits;
-    }
-  }
-  return closest;
-}
 
 std::string Describe(const Value& value) {
   struct Describer {
@@ -194,7 +160,7 @@ const std::string* ReadOneOf(const Value& value, const Place& place,
   }
   if (std::ranges::find(allowed, *text) != allowed.end()) return text;
   errors.Add(place, PolicyErrorCode::kUnknownValue, "got " + Describe(value) + ", allowed " + list,
-             Closest(*text, allowed));
+             ClosestWord(*text, allowed));
   return nullptr;
 }
 
@@ -228,7 +194,7 @@ void RefuseField(const Member& member, const Place& place, std::span<const Field
   std::vector<std::string_view> names;
   for (const Field& field : fields) names.push_back(field.name);
   errors.Add(place, PolicyErrorCode::kUnknownField, "there is no such field",
-             Closest(member.key, names));
+             ClosestWord(member.key, names));
 }
 
 // Reads each member of an object with the field of its name. An unknown field's place is its key's,

@@ -18,6 +18,9 @@
 namespace offcut::api {
 namespace {
 
+// So many bodies of the largest size may be in work at one time.
+constexpr std::size_t kLargestBodiesMax = 4;
+
 // Blocked in every thread, so that only WaitForEnd() meets them. Before the first thread starts.
 sigset_t BlockEndSignals() {
   sigset_t signals;
@@ -52,6 +55,9 @@ std::expected<std::unique_ptr<Server>, Error> Listen(std::string_view name,
 
 // Everything that outlives the servers.
 struct World {
+  explicit World(const BackgroundLog& background_log) : log(background_log) {}
+
+  const BackgroundLog& log;
   scheduler::Policy policy;
   scheduler::StateStore store;
   RecentPods recent_pods;
@@ -68,6 +74,7 @@ struct Servers {
 std::expected<Servers, Error> StartServers(const ServeSettings& settings, World& world,
                                            std::ostream& out) {
   const ServerSettings verbs{.body_bytes_max = settings.body_bytes_max,
+                             .bodies_bytes_max = kLargestBodiesMax * settings.body_bytes_max,
                              .idle_timeout = settings.idle_timeout};
   const ServerSettings reads{.body_bytes_max = std::size_t{64} * 1024};
   const ExtenderContext context{world.store, world.policy, world.recent_pods, world.metrics};
@@ -97,6 +104,7 @@ std::expected<Servers, Error> StartServers(const ServeSettings& settings, World&
       "metrics", settings.metrics_bind_address, reads,
       [&world](const HttpRequest& request, const Respond& respond) {
         const auto snapshot = world.store.Read();
+        world.metrics.SetLogLinesDropped(world.log.Dropped());
         respond(request.target.starts_with("/api/")
                     ? AnswerState(*snapshot, world.policy, request)
                     : AnswerMetrics(*snapshot, world.metrics, request));
@@ -122,7 +130,8 @@ void Drain(const ServeSettings& settings, World& world, Servers& servers) {
 int Serve(const ServeSettings& settings, std::ostream& out, std::ostream& err) {
   // Whoever reads our output may go away; that ends no service.
   std::signal(SIGPIPE, SIG_IGN);
-  World world;
+  const BackgroundLog log(settings.log_format, settings.verbosity);
+  World world(log);
   auto policy = LoadPolicy(settings.policy_file);
   if (!policy) {
     fmt::print(err, "offcut: {}\n", policy.error().message);

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "api/logging.h"
+
 namespace offcut::api {
 
 struct ServeSettings {
@@ -18,6 +20,8 @@ struct ServeSettings {
   std::size_t body_bytes_max = std::size_t{256} * 1024 * 1024;
   std::chrono::seconds idle_timeout{120};
   std::chrono::seconds shutdown_timeout{20};
+  LogFormat log_format = LogFormat::kText;
+  int verbosity = 2;  // as BackgroundLog has it
 };
 
 // Serves until SIGTERM or SIGINT, then drains: /readyz fails, no new connection is taken, and what

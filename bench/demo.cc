@@ -143,7 +143,7 @@ void PrintWhatNext(const DemoSettings& settings, std::ostream& out) {
       "\nHow to go on:\n"
       "  {0} explain pod ml/any-gpu \\\n"
       "      --snapshot {1} --snapshot {2}\n"
-      "      why a pod goes where it goes, node by node\n"
+      "      why a pod goes where it goes, node by node (on the files, so before these binds)\n"
       "  kubectl get nodes,pods -A -o json | {0} gpus --snapshot -\n"
       "      the same picture of your own cluster, which is not touched\n"
       "  {3}\n"

@@ -68,7 +68,8 @@ TEST(ExplainTextTest, GivesAPodWithoutGpusNoNode) {
   const auto snapshot = SnapshotOf({WholeInventory("a", 8)}, {PodFromText("plain cpu=100")});
   EXPECT_EQ(PrintExplanation(scheduler::Explain(snapshot, "uid-plain", {}), 10),
             "pod default/plain asks for no GPU; priority 0\n"
-            "no GPU of ours, so kube-scheduler does not ask Offcut\n");
+            "no resource of ours (their names stand in the policy, and are matched exactly), so "
+            "kube-scheduler does not ask Offcut\n");
 }
 
 // HAMi's records name GPUs by UUID alone.

@@ -346,8 +346,8 @@ TEST(ExtenderTypesTest, EachLimitRefusesOneMoreThanItAllows) {
   };
   EXPECT_EQ(kind_of(names(kRequestNodesMax)), std::nullopt);
   EXPECT_EQ(kind_of(names(kRequestNodesMax + 1)), ErrorKind::kTooLarge);
-  EXPECT_EQ(kind_of(name(kObjectNameBytesMax)), std::nullopt);
-  EXPECT_EQ(kind_of(name(kObjectNameBytesMax + 1)), ErrorKind::kTooLarge);
+  EXPECT_EQ(kind_of(name(kNameBytesMax)), std::nullopt);
+  EXPECT_EQ(kind_of(name(kNameBytesMax + 1)), ErrorKind::kTooLarge);
 
   const auto victims = [&reader](std::size_t count, std::size_t uid_bytes) {
     const std::string victim = R"({"UID":")" + std::string(uid_bytes, 'u') + "\"}";

@@ -1,9 +1,15 @@
 #include "api/logging.h"
 
+#include <array>
+#include <csignal>
+#include <cstddef>
+#include <functional>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include "test/testing/worlds.h"
 
@@ -18,14 +24,15 @@ using ::testing::internal::GetCapturedStderr;
 
 class LoggingTest : public ::testing::Test {
  protected:
-  void TearDown() override { SetUpLogging(LogFormat::kText, 0); }
+  void TearDown() override { const BackgroundLog silent(LogFormat::kText, 0); }
 
   // What `act` logs.
   static std::string Logged(LogFormat format, int verbosity, const std::function<void()>& act) {
     CaptureStderr();
-    SetUpLogging(format, verbosity);
-    act();
-    spdlog::default_logger()->flush();
+    {
+      const BackgroundLog log(format, verbosity);
+      act();
+    }
     return GetCapturedStderr();
   }
 };
@@ -51,6 +58,27 @@ TEST_F(LoggingTest, LetsNoNameForgeALine) {
 
 TEST_F(LoggingTest, IsSilentAboutDecisionsAtVerbosityZero) {
   EXPECT_EQ(Logged(LogFormat::kText, 0, [] { LogBind("a", "p", "n", "bound"); }), "");
+}
+
+// U+009B begins a terminal's control sequence in one character.
+TEST_F(LoggingTest, LetsNoControlCharacterOfTwoBytesSteerATerminal) {
+  EXPECT_THAT(Logged(LogFormat::kText, 2, [] { LogBind("a", "é\u009B31m", "n", "bound"); }),
+              HasSubstr("bind a/é?31m to n: bound\n"));
+}
+
+// A pipe holds 64 KiB, and nobody reads.
+TEST_F(LoggingTest, NobodyWaitsForAReaderThatHasStopped) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe(ends.data()), 0);
+  std::signal(SIGPIPE, SIG_IGN);  // as Serve has it
+  {
+    const BackgroundLog log(LogFormat::kText, 2, ends[1]);
+    for (std::size_t i = 0; i < 2 * kLogLinesMax; ++i) LogBind("a", "p", "n", "bound");
+    EXPECT_GT(log.Dropped(), 0U);
+  }
+  ::close(ends[0]);
+  LogBind("a", "p", "n", "bound");  // the reader has gone
+  ::close(ends[1]);
 }
 
 }  // namespace

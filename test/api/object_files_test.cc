@@ -126,7 +126,7 @@ TEST(ObjectFilesTest, NamesAFileThatCannotBeOpened) {
   const auto read = ReadObjectFiles(std::vector<std::string>{path}, {});
   ASSERT_FALSE(read);
   EXPECT_EQ(read.error().kind, ErrorKind::kNotFound);
-  EXPECT_EQ(read.error().message, "/does/not/exist: cannot be opened");
+  EXPECT_EQ(read.error().message, "/does/not/exist: No such file or directory");
   EXPECT_FALSE(ReadObjectFiles(std::vector<std::string>{OFFCUT_SOURCE_DIR}, {}));
 }
 
