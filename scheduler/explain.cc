@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cassert>
 
+#include "scheduler/expected_node.h"
+
 namespace offcut::scheduler {
 namespace {
 
@@ -44,7 +46,8 @@ Explanation Explain(const Snapshot& snapshot, std::string_view uid, const Policy
   for (std::size_t i = 0; i < names.size(); ++i) {
     NodeExplanation node{.node = snapshot.nodes()[i], .verdict = verdicts[i], .score = scores[i]};
     if (node.verdict.fits()) {
-      node.cost = CostOf(*node.node, *entry->pod, policy, Prefilter::kNone);
+      const auto expected = WithExpected(snapshot, *node.node, *entry->pod);
+      node.cost = CostOf(expected ? *expected : *node.node, *entry->pod, policy, Prefilter::kNone);
       if (node.score > best_score) {
         best_score = node.score;
         explanation.node_name = names[i];

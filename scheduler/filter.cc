@@ -5,6 +5,7 @@
 
 #include "scheduler/checked_shape.h"
 #include "scheduler/decision.h"
+#include "scheduler/expected_node.h"
 
 namespace offcut::scheduler {
 namespace {
@@ -95,8 +96,12 @@ std::vector<Verdict> Filter(const Snapshot& snapshot, const Pod& pod,
       continue;
     }
     const Node* node = snapshot.FindNode(node_names[i]);
-    verdicts[i] =
-        node == nullptr ? Verdict{Reason::kNodeUnknown} : FilterNode(*node, pod, policy, prefilter);
+    if (node == nullptr) {
+      verdicts[i] = {Reason::kNodeUnknown};
+      continue;
+    }
+    const std::optional<Node> expected = WithExpected(snapshot, *node, pod);
+    verdicts[i] = FilterNode(expected ? *expected : *node, pod, policy, prefilter);
   }
   return verdicts;
 }

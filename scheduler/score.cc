@@ -4,6 +4,7 @@
 
 #include "scheduler/checked_shape.h"
 #include "scheduler/decision.h"
+#include "scheduler/expected_node.h"
 
 namespace offcut::scheduler {
 namespace {
@@ -71,7 +72,10 @@ std::vector<std::int64_t> Score(const Snapshot& snapshot, const Pod& pod,
   const auto verdicts = Filter(snapshot, pod, node_names, policy, prefilter);
   for (std::size_t i = 0; i < node_names.size(); ++i) {
     const Node* node = snapshot.FindNode(node_names[i]);
-    if (verdicts[i].fits() && node != nullptr) costs[i] = CostOf(*node, pod, policy, prefilter);
+    if (verdicts[i].fits() && node != nullptr) {
+      const std::optional<Node> expected = WithExpected(snapshot, *node, pod);
+      costs[i] = CostOf(expected ? *expected : *node, pod, policy, prefilter);
+    }
     // A node where other hands serve the devices (DRA) costs us nothing and wins nothing either.
     if (costs[i].placement.pieces.empty()) costs[i].fits = false;
   }

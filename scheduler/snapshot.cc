@@ -4,6 +4,7 @@
 #include <cassert>
 #include <functional>
 #include <tuple>
+#include <unordered_set>
 
 namespace offcut::scheduler {
 namespace {
@@ -47,14 +48,22 @@ std::string_view NameOf(PodPhase phase) {
 
 const Node* Snapshot::FindNode(std::string_view name) const {
   const auto found = std::ranges::lower_bound(
-      nodes_, name, {}, [](const auto& node) { return std::string_view(node->name()); });
-  return found != nodes_.end() && (*found)->name() == name ? found->get() : nullptr;
+      *nodes_, name, {}, [](const auto& node) { return std::string_view(node->name()); });
+  return found != nodes_->end() && (*found)->name() == name ? found->get() : nullptr;
+}
+
+Snapshot::NodeList& Snapshot::MutableNodes() {
+  auto copy = std::make_shared<NodeList>(*nodes_);
+  NodeList& result = *copy;
+  nodes_ = std::move(copy);
+  return result;
 }
 
 std::shared_ptr<const Node>* Snapshot::FindSlot(std::string_view name) {
-  const auto found = std::ranges::lower_bound(
-      nodes_, name, {}, [](const auto& node) { return std::string_view(node->name()); });
-  return found != nodes_.end() && (*found)->name() == name ? &*found : nullptr;
+  if (FindNode(name) == nullptr) return nullptr;
+  NodeList& nodes = MutableNodes();
+  return &*std::ranges::lower_bound(
+      nodes, name, {}, [](const auto& node) { return std::string_view(node->name()); });
 }
 
 const PodEntry* Snapshot::FindPod(std::string_view uid) const {
@@ -124,17 +133,18 @@ void Snapshot::PutNode(Inventory inventory) {
     holders = std::move(orphans->second);
     orphans_.erase(orphans);
   }
+  NodeList& nodes = MutableNodes();
   const auto place = std::ranges::lower_bound(
-      nodes_, name, {}, [](const auto& node) -> const std::string& { return node->name(); });
-  nodes_.insert(place,
-                std::make_shared<const Node>(BuildNode(std::move(inventory), std::move(holders))));
+      nodes, name, {}, [](const auto& node) -> const std::string& { return node->name(); });
+  nodes.insert(place,
+               std::make_shared<const Node>(BuildNode(std::move(inventory), std::move(holders))));
 }
 
 void Snapshot::RemoveNode(std::string_view name) {
-  auto* slot = FindSlot(name);
-  if (slot == nullptr) return;
-  if (!(*slot)->holders.empty()) orphans_[std::string(name)] = (*slot)->holders;
-  nodes_.erase(nodes_.begin() + (slot - nodes_.data()));
+  const Node* node = FindNode(name);
+  if (node == nullptr) return;
+  if (!node->holders.empty()) orphans_[node->name()] = node->holders;
+  std::erase_if(MutableNodes(), [&](const auto& each) { return each.get() == node; });
 }
 
 void Snapshot::PutPod(Pod pod) {
@@ -160,10 +170,85 @@ void Snapshot::PutPod(Pod pod) {
       pod.node_name.empty() ? std::move(reserved) : ValidRecord(pod, reserved);
   entry.pod = std::make_shared<const Pod>(std::move(pod));
   if (HoldsDevices(entry)) Attach(entry, std::move(record));
+  ExpectOrForget(entry);
   PutEntry(std::move(entry));
 }
 
+template <typename Edit>
+void Snapshot::EditExpectations(Edit edit) {
+  auto copy = std::make_shared<Expectations>(*expectations_);
+  edit(*copy);
+  expectations_ = std::move(copy);
+}
+
+void Snapshot::ExpectOrForget(const PodEntry& entry) {
+  const bool is_nominated = !entry.pod->nominated_node_name.empty();
+  if (expectations_->empty() && !is_nominated) return;
+  EditExpectations([&](Expectations& expectations) {
+    if (HoldsDevices(entry)) {
+      expectations.Forget(entry.pod->uid);
+    } else {
+      expectations.Nominate(entry.pod);
+    }
+  });
+}
+
+void Snapshot::Claim(std::shared_ptr<const Pod> pod, std::string_view node_name) {
+  if (const PodEntry* known = FindPod(pod->uid); known != nullptr && HoldsDevices(*known)) return;
+  EditExpectations([&](Expectations& expectations) { expectations.Claim(pod, node_name); });
+}
+
+void Snapshot::DropClaim(std::string_view uid) {
+  if (expectations_->empty()) return;
+  EditExpectations([&](Expectations& expectations) { expectations.DropClaim(uid); });
+}
+
+void Snapshot::LapseNomination(std::string_view uid) {
+  if (expectations_->empty()) return;
+  EditExpectations([&](Expectations& expectations) { expectations.LapseNomination(uid); });
+}
+
+std::size_t Snapshot::ReplacePods(std::vector<Pod> pods) {
+  std::unordered_set<std::string_view> listed;
+  for (const Pod& pod : pods) listed.insert(pod.uid);
+  std::vector<std::string> ghosts;
+  ForEachPod([&](const PodEntry& entry) {
+    if (!listed.contains(entry.pod->uid) && IsSeen(entry)) ghosts.push_back(entry.pod->uid);
+  });
+  for (const std::string& uid : ghosts) RemovePod(uid);
+  for (Pod& pod : pods) PutPod(std::move(pod));
+  return ghosts.size();
+}
+
+void Snapshot::ReplaceNodes(std::vector<Inventory> nodes) {
+  std::unordered_set<std::string_view> listed;
+  for (const Inventory& node : nodes) listed.insert(node.name);
+  std::vector<std::string> gone;
+  for (const auto& node : *nodes_) {
+    if (!listed.contains(node->name())) gone.push_back(node->name());
+  }
+  for (const std::string& name : gone) RemoveNode(name);
+  for (Inventory& node : nodes) PutNode(std::move(node));
+}
+
+bool IsSeen(const PodEntry& entry) {
+  switch (entry.phase) {
+    case PodPhase::kPending:
+    case PodPhase::kTerminating:
+      return true;
+    case PodPhase::kReserved:
+      return false;
+    case PodPhase::kBound:
+      return !entry.pod->node_name.empty();
+  }
+  assert(false);
+  return true;
+}
+
 void Snapshot::RemovePod(std::string_view uid) {
+  if (!expectations_->empty()) {
+    EditExpectations([&](Expectations& expectations) { expectations.Forget(uid); });
+  }
   const PodEntry* known = FindPod(uid);
   if (known == nullptr) return;
   if (HoldsDevices(*known)) Detach(*known);
@@ -178,6 +263,7 @@ void Snapshot::Reserve(std::string_view uid, std::string_view node_name, DeviceR
   entry.phase = PodPhase::kReserved;
   entry.node_name = node_name;
   Attach(entry, std::move(record));
+  ExpectOrForget(entry);
   PutEntry(std::move(entry));
 }
 
@@ -196,6 +282,7 @@ void Snapshot::Unreserve(std::string_view uid) {
   Detach(entry);
   entry.phase = PodPhase::kPending;
   entry.node_name.clear();
+  ExpectOrForget(entry);
   PutEntry(std::move(entry));
 }
 

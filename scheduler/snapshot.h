@@ -1,8 +1,9 @@
 // Everything that a decision reads, at one instant: nodes with the pods that hold parts of them,
 // and the pods that wait. Keyed as Kubernetes keys them: nodes by name, pods by UID.
 //
-// A published snapshot never changes. An edit works on a copy, which costs one pointer a node; it
-// replaces the nodes and pods that it touches and shares all others.
+// A published snapshot never changes. An edit works on a copy, which costs a few hundred pointers,
+// and one a node where nodes change; it replaces the nodes and pods that it touches and shares all
+// others.
 //
 // A pod's life:  pending --Reserve--> reserved --Confirm--> bound --deletion--> terminating -->
 // gone
@@ -23,6 +24,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "scheduler/expectations.h"
 #include "scheduler/node.h"
 #include "scheduler/pod.h"
 
@@ -50,10 +52,14 @@ struct PodEntry {
 class Snapshot {
  public:
   // Ordered by name.
-  std::span<const std::shared_ptr<const Node>> nodes() const { return nodes_; }
+  std::span<const std::shared_ptr<const Node>> nodes() const { return *nodes_; }
   const Node* FindNode(std::string_view name) const;    // nullptr: not known
   const PodEntry* FindPod(std::string_view uid) const;  // nullptr: not known
   std::size_t pod_count() const { return pod_count_; }
+
+  std::span<const Expectation> ExpectedOn(std::string_view node_name) const {
+    return expectations_->On(node_name);
+  }
 
   // Every pod, in no order that means anything.
   template <typename Visit>
@@ -76,6 +82,12 @@ class Snapshot {
   void PutPod(Pod pod);
   void RemovePod(std::string_view uid);
 
+  // A complete list in place of all that was known. Pods that are not in it are gone, and their
+  // deletion was missed: returns how many those are. Stays: what we reserve or have bound and not
+  // yet seen bound, for the list may be older; see IsSeen().
+  std::size_t ReplacePods(std::vector<Pod> pods);
+  void ReplaceNodes(std::vector<Inventory> nodes);
+
   // Gives the pending pod the placement on that node. Requires: pod and node are known, the pod is
   // pending, the placement is free.
   void Reserve(std::string_view uid, std::string_view node_name, DeviceRecord record);
@@ -83,6 +95,13 @@ class Snapshot {
   void Confirm(std::string_view uid);
   // The binding has not been made and never will be: reserved becomes pending.
   void Unreserve(std::string_view uid);
+
+  // An advisory claim of the pod on that node, in place of an earlier one. Nothing where the pod
+  // holds devices already.
+  void Claim(std::shared_ptr<const Pod> pod, std::string_view node_name);
+  void DropClaim(std::string_view uid);
+  // The pod's nomination to the node that it is nominated to counts no more.
+  void LapseNomination(std::string_view uid);
 
  private:
   using PodShard = std::unordered_map<std::string, PodEntry>;
@@ -95,12 +114,24 @@ class Snapshot {
   void Detach(const PodEntry& entry);
   std::optional<DeviceRecord> RecordOfHolder(const PodEntry& entry) const;
 
-  std::vector<std::shared_ptr<const Node>> nodes_;
+  using NodeList = std::vector<std::shared_ptr<const Node>>;
+  NodeList& MutableNodes();
+  void ExpectOrForget(const PodEntry& entry);
+  template <typename Edit>
+  void EditExpectations(Edit edit);
+
+  // Shared with the snapshot that this one was copied from until one of them is edited.
+  std::shared_ptr<const NodeList> nodes_ = std::make_shared<const NodeList>();
+  std::shared_ptr<const Expectations> expectations_ = std::make_shared<const Expectations>();
   std::array<std::shared_ptr<const PodShard>, kPodShards> pods_;
   std::size_t pod_count_ = 0;
   // Pods on nodes that are not known (yet, or any more), by node name. Mostly empty.
   std::map<std::string, std::vector<Holder>> orphans_;
 };
+
+// Whether the API server has told us of the binding that the entry's phase speaks of. A pod that we
+// bound is not seen until its update comes; should a relist come first, it must be asked for.
+bool IsSeen(const PodEntry& entry);
 
 // The pod of that name, or nullptr. Of several (one that terminates, and its successor) the
 // youngest. Looks at every pod: for people, not for decisions.

@@ -183,9 +183,55 @@ TEST_P(EventOrders, EndEqualToARebuild) {
     }
   }
   EXPECT_EQ(ToText(shuffled), ToText(SnapshotOf(nodes, pods)));
+
+  std::vector<Pod> left;
+  std::ranges::copy_if(pods, std::back_inserter(left),
+                       [&](const Pod&) { return random() % 2 == 0; });
+  EXPECT_EQ(shuffled.ReplacePods(left), pods.size() - left.size());
+  EXPECT_EQ(ToText(shuffled), ToText(SnapshotOf(nodes, left)));
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, EventOrders, ::testing::Range(1U, 41U));
+
+// a has gone while nobody watched, b has a successor of its name, c is as it was.
+TEST(SnapshotTest, AListReplacesWhatWasKnownAndCountsGhosts) {
+  Snapshot snapshot =
+      SnapshotOf({WholeInventory("n", 8)}, {PodFromText("a nvidia.com/gpu=1 node=n"),
+                                            PodFromText("b nvidia.com/gpu=1 node=n"),
+                                            PodFromText("c nvidia.com/gpu=1 node=n")});
+  Pod successor = PodFromText("b nvidia.com/gpu=4");
+  successor.uid = "uid-of-the-second-b";
+  const std::vector<Pod> list = {successor, PodFromText("c nvidia.com/gpu=1 node=n")};
+  EXPECT_EQ(snapshot.ReplacePods(list), 2U);
+  EXPECT_EQ(ToText(snapshot), ToText(SnapshotOf({WholeInventory("n", 8)}, list)));
+  EXPECT_EQ(snapshot.pod_count(), 2U);
+}
+
+// The list may be older than our reservation, and than a binding that we made and nobody has shown
+// us yet.
+TEST(SnapshotTest, AListTakesNothingFromPodsThatWeBind) {
+  Snapshot snapshot = SnapshotOf({WholeInventory("n", 8)});
+  Reserve(snapshot, PodFromText("a nvidia.com/gpu=1"), "n", {}, Prefilter::kByKubeScheduler);
+  Reserve(snapshot, PodFromText("b nvidia.com/gpu=1"), "n", {}, Prefilter::kByKubeScheduler);
+  snapshot.Confirm("uid-b");
+  EXPECT_EQ(snapshot.ReplacePods({}), 0U);
+  EXPECT_EQ(UsedOn(snapshot, "n"), 2800);
+  EXPECT_FALSE(IsSeen(*snapshot.FindPod("uid-b")));
+  snapshot.PutPod(PodFromText("b nvidia.com/gpu=1 node=n"));
+  EXPECT_TRUE(IsSeen(*snapshot.FindPod("uid-b")));
+  EXPECT_EQ(snapshot.ReplacePods({}), 1U);
+  EXPECT_EQ(UsedOn(snapshot, "n"), 1400);
+}
+
+TEST(SnapshotTest, AListOfNodesReplacesNodesAndKeepsTheirPods) {
+  Snapshot snapshot = SnapshotOf({WholeInventory("gone", 2), WholeInventory("n", 2)},
+                                 {PodFromText("p nvidia.com/gpu=1 node=gone")});
+  snapshot.ReplaceNodes({WholeInventory("n", 4), WholeInventory("new", 1)});
+  EXPECT_EQ(snapshot.FindNode("gone"), nullptr);
+  EXPECT_EQ(std::ssize(snapshot.FindNode("n")->inventory.devices.gpus), 4);
+  snapshot.ReplaceNodes({WholeInventory("gone", 2)});
+  EXPECT_EQ(UsedOn(snapshot, "gone"), 1400);
+}
 
 TEST(StateStoreTest, PublishesWhatAnEditMadeAndLeavesOlderSnapshotsAlone) {
   StateStore store;

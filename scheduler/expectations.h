@@ -1,0 +1,66 @@
+// Pods that are expected on a node and hold nothing there yet. Filter and score count them in, so
+// that what is meant for one pod is not promised to another; bind, which decides, does not.
+//
+//   nominated  kube-scheduler evicted pods for it: status.nominatedNodeName. Counts against pods of
+//              lower or equal priority, as in kube-scheduler's own filters. The scheduler leaves
+//              the name in place after errors, so whoever has a clock lets it lapse.
+//   claimed    it was told that it fits there, and its bind has not come yet: seconds to minutes,
+//              for volumes, Permit, or the rest of its gang. Counts against every other pod, as
+//              kube-scheduler's assumed pods do.
+//
+// A pod may be both. Pure; const use from many threads is safe.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "scheduler/pod.h"
+
+namespace offcut::scheduler {
+
+enum class ExpectationKind { kNominated, kClaimed };
+
+struct Expectation {
+  std::shared_ptr<const Pod> pod;
+  ExpectationKind kind = ExpectationKind::kNominated;
+};
+
+class Expectations {
+ public:
+  std::span<const Expectation> On(std::string_view node_name) const;
+  bool empty() const { return by_node_.empty(); }
+
+  // Expects the pod on the node that it is nominated to, and on no other by nomination. Without
+  // such a node, or when that nomination has lapsed: on none.
+  void Nominate(std::shared_ptr<const Pod> pod);
+  // The nomination counts no more; one to another node will.
+  void LapseNomination(std::string_view uid);
+
+  // Expects the pod on that node, and on no other by claim.
+  void Claim(std::shared_ptr<const Pod> pod, std::string_view node_name);
+  void DropClaim(std::string_view uid);
+
+  // The pod has arrived, or is gone.
+  void Forget(std::string_view uid);
+
+ private:
+  struct Places {
+    std::string nominated;  // node names; empty: none
+    std::string claimed;
+    std::string lapsed;
+  };
+
+  void Add(std::string_view node_name, Expectation expectation);
+  void Remove(std::string_view node_name, std::string_view uid, ExpectationKind kind);
+  void EraseIfNowhere(std::string_view uid);
+
+  std::map<std::string, std::vector<Expectation>, std::less<>> by_node_;
+  std::unordered_map<std::string, Places> places_;  // by UID
+};
+
+}  // namespace offcut::scheduler
