@@ -1,0 +1,612 @@
+// The client against a server that does what a test says. No test sleeps: each waits for an answer
+// or for the server, and limits of a few ms are inputs of the tests that run into them.
+#include "api/kube_client.h"
+
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <latch>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "test/testing/kube_calls.h"
+#include "test/testing/scripted_server.h"
+#include "test/testing/temporary_folder.h"
+
+namespace offcut::api {
+namespace {
+
+using std::chrono::milliseconds;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+// Answers every request of every connection with `reply`.
+Script Always(std::string reply) {
+  return [reply = std::move(reply)](Peer& peer, int) {
+    while (peer.ReadRequest()) peer.Send(reply);
+  };
+}
+
+// ---- Calls -------------------------------------------------------------------------------------
+
+TEST(KubeClientTest, HandsOverWhateverTheServerAnswers) {
+  ScriptedServer server([](Peer& peer, int) {
+    while (const auto request = peer.ReadRequest()) {
+      peer.Send(Reply(request->target == "/a" ? 200 : 409,
+                      request->method + request->target + request->body, "Retry-After: 5\r\n"));
+    }
+  });
+  const auto client = StartClient(PlainConfig(server.Port()));
+  const KubeResult read = Ask(*client, Get("/a"));
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->status, 200);
+  EXPECT_EQ(read->body, "GET/a");
+  const KubeResult bound = Ask(*client, Post("/b", "{}"));
+  ASSERT_TRUE(bound);
+  EXPECT_EQ(bound->status, 409);
+  EXPECT_EQ(bound->body, "POST/b{}");
+  EXPECT_EQ(bound->retry_after_s, 5);
+}
+
+TEST(KubeClientTest, KeepsAConnectionForTheNextCall) {
+  ScriptedServer server(Always(Reply(200, "x")));
+  const auto client = StartClient(PlainConfig(server.Port()));
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(Ask(*client, Get("/")));
+  EXPECT_EQ(server.Connections(), 1);
+}
+
+TEST(KubeClientTest, KeepsNoConnectionThatTheServerWillClose) {
+  ScriptedServer server([](Peer& peer, int) {
+    if (peer.ReadRequest()) peer.Send(Reply(200, "x", "Connection: close\r\n"));
+  });
+  const auto client = StartClient(PlainConfig(server.Port()));
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(Ask(*client, Post("/", "{}")));
+  EXPECT_EQ(server.Connections(), 3);
+}
+
+TEST(KubeClientTest, ClosesAConnectionThatWasIdleForTooLong) {
+  std::promise<void> closed;
+  ScriptedServer server([&closed](Peer& peer, int) {
+    while (peer.ReadRequest()) peer.Send(Reply(200, "x"));
+    closed.set_value();
+  });
+  KubeClientSettings settings;
+  settings.idle_timeout = milliseconds{1};
+  const auto client = StartClient(PlainConfig(server.Port()), settings);
+  ASSERT_TRUE(Ask(*client, Get("/")));
+  EXPECT_EQ(closed.get_future().wait_for(kKubePatience), std::future_status::ready);
+}
+
+// A read that meets the closing is repeated; more often the closing is seen before.
+TEST(KubeClientTest, ReadsFromAServerThatClosesWithoutSayingSo) {
+  ScriptedServer server([](Peer& peer, int) {
+    if (peer.ReadRequest()) peer.Send(Reply(200, "x"));
+  });
+  const auto client = StartClient(PlainConfig(server.Port()));
+  for (int i = 0; i < 20; ++i) {
+    const KubeResult read = Ask(*client, Get("/"));
+    ASSERT_TRUE(read) << read.error().message;
+  }
+}
+
+TEST(KubeClientTest, ReadsABodyOfManyMegabytes) {
+  const std::string body(20'000'003, 'x');
+  ScriptedServer server(Always(Reply(200, body)));
+  const auto client = StartClient(PlainConfig(server.Port()));
+  const KubeResult result = Ask(*client, Get("/"));
+  ASSERT_TRUE(result);
+  EXPECT_TRUE(result->body == body);
+}
+
+TEST(KubeClientTest, SendsABodyOfManyMegabytes) {
+  ScriptedServer server([](Peer& peer, int) {
+    while (const auto request = peer.ReadRequest()) {
+      peer.Send(Reply(201, std::to_string(request->body.size())));
+    }
+  });
+  const auto client = StartClient(PlainConfig(server.Port()));
+  const KubeResult result = Ask(*client, Post("/", std::string(20'000'003, 'x')));
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_EQ(result->body, "20000003");
+}
+
+// ---- What is known about a call that failed ----------------------------------------------------
+
+TEST(KubeClientTest, KnowsThatNothingWasSentWhereNobodyListens) {
+  std::uint16_t port = 0;
+  {
+    port = ScriptedServer(Always("")).Port();
+  }
+  const auto client = StartClient(PlainConfig(port));
+  const KubeResult result = Ask(*client, Post("/", "{}"));
+  ASSERT_FALSE(result);
+  EXPECT_FALSE(result.error().may_have_acted);
+  EXPECT_THAT(result.error().message, HasSubstr("Connection refused"));
+}
+
+TEST(KubeClientTest, DoesNotKnowWhatBecameOfAPostThatGotNoAnswer) {
+  for (const std::string_view part : {"", "HTTP/1.1 20", "HTTP/1.1 201 OK\r\n"}) {
+    ScriptedServer server([part](Peer& peer, int) {
+      peer.ReadRequest();
+      peer.Send(part);
+    });
+    const auto client = StartClient(PlainConfig(server.Port()));
+    const KubeResult result = Ask(*client, Post("/", "{}"));
+    ASSERT_FALSE(result);
+    EXPECT_TRUE(result.error().may_have_acted);
+    EXPECT_EQ(OutcomeOf(result), CallOutcome::kUnknown);
+    EXPECT_EQ(server.Connections(), 1) << "it was sent twice";
+  }
+}
+
+TEST(KubeClientTest, DoesNotKnowWhatBecameOfAPostThatMetAClosingConnection) {
+  std::atomic<int> requests = 0;
+  ScriptedServer server([&requests](Peer& peer, int) {
+    peer.ReadRequest();
+    peer.Send(Reply(200, ""));
+    if (peer.ReadRequest()) ++requests;  // and no answer
+  });
+  const auto client = StartClient(PlainConfig(server.Port()));
+  ASSERT_TRUE(Ask(*client, Get("/")));
+  const KubeResult result = Ask(*client, Post("/", "{}"));
+  ASSERT_FALSE(result);
+  EXPECT_TRUE(result.error().may_have_acted);
+  EXPECT_EQ(requests, 1);
+}
+
+TEST(KubeClientTest, RepeatsAReadThatMetAClosingConnection) {
+  ScriptedServer server([](Peer& peer, int number) {
+    peer.ReadRequest();
+    peer.Send(Reply(200, std::to_string(number)));
+    peer.ReadRequest();
+    peer.Reset();
+  });
+  const auto client = StartClient(PlainConfig(server.Port()));
+  EXPECT_EQ(Ask(*client, Get("/"))->body, "0");
+  const KubeResult second = Ask(*client, Get("/"));
+  ASSERT_TRUE(second) << second.error().message;
+  EXPECT_EQ(second->body, "1");
+}
+
+TEST(KubeClientTest, DoesNotRepeatAReadOnAFreshConnection) {
+  ScriptedServer server([](Peer& peer, int) { peer.ReadRequest(); });
+  const auto client = StartClient(PlainConfig(server.Port()));
+  EXPECT_FALSE(Ask(*client, Get("/")));
+  EXPECT_EQ(server.Connections(), 1);
+}
+
+TEST(KubeClientTest, GivesUpAtTheDeadline) {
+  ScriptedServer server([](Peer& peer, int) {
+    peer.ReadRequest();
+    peer.WaitForClose();
+  });
+  const auto client = StartClient(PlainConfig(server.Port()));
+  KubeRequest request = Post("/", "{}");
+  request.timeout = milliseconds{20};
+  const KubeResult result = Ask(*client, request);
+  ASSERT_FALSE(result);
+  EXPECT_TRUE(result.error().may_have_acted);
+  EXPECT_EQ(result.error().message, "no answer within 20 ms");
+}
+
+TEST(KubeClientTest, KnowsThatACallWhoseTurnNeverCameWasNotSent) {
+  ScriptedServer server([](Peer& peer, int) {
+    peer.ReadRequest();
+    peer.WaitForClose();
+  });
+  KubeClientSettings settings;
+  settings.bindings_in_flight_max = 1;
+  const auto client = StartClient(PlainConfig(server.Port()), settings);
+  auto first = Begin(*client, Post("/", "{}"));
+  KubeRequest request = Post("/", "{}");
+  request.timeout = milliseconds{1};
+  const KubeResult second = Ask(*client, request);
+  ASSERT_FALSE(second);
+  EXPECT_FALSE(second.error().may_have_acted);
+  EXPECT_EQ(second.error().message, "not sent within 1 ms");
+  client->Stop();
+  EXPECT_TRUE(WaitFor(first).error().may_have_acted);
+}
+
+TEST(KubeClientTest, RefusesAResponseThatIsTooLarge) {
+  ScriptedServer server([](Peer& peer, int) {
+    while (const auto request = peer.ReadRequest()) {
+      peer.Send(request->target == "/header"
+                    ? Reply(200, "", "X: " + std::string(1000, 'x') + "\r\n")
+                    : Reply(200, "12345"));
+    }
+  });
+  KubeClientSettings settings;
+  settings.body_bytes_max = 4;
+  settings.header_bytes_max = 500;
+  const auto client = StartClient(PlainConfig(server.Port()), settings);
+  EXPECT_THAT(Ask(*client, Get("/")).error().message, HasSubstr("exceeds 4 bytes"));
+  EXPECT_THAT(Ask(*client, Get("/header")).error().message, HasSubstr("exceeds 500 bytes"));
+}
+
+TEST(KubeClientTest, RefusesARequestThatWouldForgeAHeader) {
+  ScriptedServer server(Always(Reply(200, "")));
+  const auto client = StartClient(PlainConfig(server.Port()));
+  const KubeResult result = Ask(*client, Get("/a b"));
+  ASSERT_FALSE(result);
+  EXPECT_FALSE(result.error().may_have_acted);
+  EXPECT_EQ(server.Connections(), 0);
+}
+
+// ---- Tokens ------------------------------------------------------------------------------------
+
+// Takes the token "new" only, and answers with what it was shown.
+Script WantsNewToken() {
+  return [](Peer& peer, int) {
+    while (const auto request = peer.ReadRequest()) {
+      const bool is_new = request->Field("Authorization") == "Bearer new";
+      peer.Send(Reply(is_new ? 200 : 401, request->Field("Authorization") + request->body));
+    }
+  };
+}
+
+TEST(KubeClientTest, RepeatsOnceWithTheNewTokenWhatWasRefusedWithTheOld) {
+  const TemporaryFolder folder;
+  ScriptedServer server(WantsNewToken());
+  KubeConfig config = PlainConfig(server.Port());
+  config.token_file = folder.Write("token", "old");
+  const auto client = StartClient(config);
+  EXPECT_EQ(Ask(*client, Get("/"))->status, 401);
+  folder.Write("token", "new\n");
+  const KubeResult result = Ask(*client, Post("/", "{}"));
+  ASSERT_TRUE(result);
+  EXPECT_EQ(result->status, 200);
+  EXPECT_EQ(result->body, "Bearer new{}");
+}
+
+TEST(KubeClientTest, HandsOverA401WhereTheTokenIsGivenAtOnce) {
+  std::atomic<int> requests = 0;
+  ScriptedServer server([&requests](Peer& peer, int) {
+    while (peer.ReadRequest()) {
+      ++requests;
+      peer.Send(Reply(401, ""));
+    }
+  });
+  KubeConfig config = PlainConfig(server.Port());
+  config.token = "given";
+  const auto client = StartClient(config);
+  EXPECT_EQ(Ask(*client, Get("/"))->status, 401);
+  EXPECT_EQ(requests, 1);
+}
+
+// ---- Limits ------------------------------------------------------------------------------------
+
+// With one in flight at a time one connection is enough for all.
+TEST(KubeClientTest, SendsBindingsInTheirOrderAndNotTooManyAtOnce) {
+  std::mutex mutex;
+  std::vector<std::string> order;
+  ScriptedServer server([&](Peer& peer, int) {
+    while (const auto request = peer.ReadRequest()) {
+      {
+        const std::lock_guard lock(mutex);
+        order.push_back(request->body);
+      }
+      peer.Send(Reply(201, ""));
+    }
+  });
+  KubeClientSettings settings;
+  settings.bindings_in_flight_max = 1;
+  const auto client = StartClient(PlainConfig(server.Port()), settings);
+  std::vector<std::future<KubeResult>> futures;
+  std::vector<std::string> expected;
+  for (int i = 0; i < 30; ++i) {
+    expected.push_back(std::to_string(i));
+    futures.push_back(Begin(*client, Post("/", expected.back())));
+  }
+  for (auto& future : futures) EXPECT_EQ(WaitFor(future)->status, 201);
+  EXPECT_EQ(order, expected);
+  EXPECT_EQ(server.Connections(), 1);
+}
+
+// Three connections are answered only when all three are there; a cap of two never gets there.
+TEST(KubeClientTest, SendsAsManyBindingsAtOnceAsItMay) {
+  std::latch together(3);
+  ScriptedServer server([&together](Peer& peer, int) {
+    while (peer.ReadRequest()) {
+      together.arrive_and_wait();
+      peer.Send(Reply(201, ""));
+    }
+  });
+  KubeClientSettings settings;
+  settings.bindings_in_flight_max = 3;
+  const auto client = StartClient(PlainConfig(server.Port()), settings);
+  std::vector<std::future<KubeResult>> futures;
+  for (int i = 0; i < 3; ++i) futures.push_back(Begin(*client, Post("/", "{}")));
+  for (auto& future : futures) EXPECT_TRUE(WaitFor(future));
+}
+
+// A rate of one call in 1,000 s: what does not pass the bucket passes, and the other one waits.
+TEST(KubeClientTest, HoldsReadsBackAndNothingElse) {
+  ScriptedServer server(Always(Reply(200, "")));
+  KubeClientSettings settings;
+  settings.qps = 0.001;
+  settings.burst = 1;
+  const auto client = StartClient(PlainConfig(server.Port()), settings);
+  EXPECT_TRUE(Ask(*client, Get("/")));
+  KubeRequest late = Get("/");
+  late.timeout = milliseconds{10};
+  EXPECT_EQ(Ask(*client, late).error().message, "not sent within 10 ms");
+  EXPECT_TRUE(Ask(*client, Post("/", "{}")));
+  KubeRequest lease = Get("/lease");
+  lease.limit = KubeLimit::kNone;
+  EXPECT_TRUE(Ask(*client, lease));
+}
+
+TEST(KubeClientTest, LetsReadsThroughAtTheRate) {
+  ScriptedServer server(Always(Reply(200, "")));
+  KubeClientSettings settings;
+  settings.qps = 1000;
+  settings.burst = 1;
+  const auto client = StartClient(PlainConfig(server.Port()), settings);
+  const auto start = std::chrono::steady_clock::now();
+  std::vector<std::future<KubeResult>> futures;
+  for (int i = 0; i < 21; ++i) futures.push_back(Begin(*client, Get("/")));
+  for (auto& future : futures) EXPECT_TRUE(WaitFor(future));
+  EXPECT_GE(std::chrono::steady_clock::now() - start, milliseconds{19});
+}
+
+TEST(KubeClientTest, RefusesACallTooMany) {
+  ScriptedServer server([](Peer& peer, int) {
+    peer.ReadRequest();
+    peer.WaitForClose();
+  });
+  KubeClientSettings settings;
+  settings.calls_max = 2;
+  const auto client = StartClient(PlainConfig(server.Port()), settings);
+  auto first = Begin(*client, Get("/"));
+  auto second = Begin(*client, Get("/"));
+  const KubeResult third = Ask(*client, Get("/"));
+  ASSERT_FALSE(third);
+  EXPECT_EQ(third.error().message, "too many calls at once");
+  EXPECT_FALSE(third.error().may_have_acted);
+}
+
+TEST(KubeClientTest, RefusesLimitsThatAreNone) {
+  for (auto change : std::vector<void (*)(KubeClientSettings&)>{
+           [](KubeClientSettings& s) { s.qps = 0; }, [](KubeClientSettings& s) { s.burst = 0.5; },
+           [](KubeClientSettings& s) { s.calls_max = 0; },
+           [](KubeClientSettings& s) { s.line_bytes_max = 0; },
+           [](KubeClientSettings& s) { s.idle_timeout = milliseconds{0}; }}) {
+    KubeClientSettings settings;
+    change(settings);
+    EXPECT_FALSE(KubeClient::Start(PlainConfig(1), settings));
+  }
+}
+
+// ---- Streams -----------------------------------------------------------------------------------
+
+struct StreamEnd {
+  std::vector<std::string> lines;
+  KubeResult result;
+};
+
+// Follows a stream to its end.
+StreamEnd Follow(KubeClient& client, milliseconds silence = kKubePatience) {
+  auto lines = std::make_shared<std::vector<std::string>>();
+  auto promise = std::make_shared<std::promise<KubeResult>>();
+  std::future<KubeResult> future = promise->get_future();
+  KubeStream stream;
+  stream.line = [lines](std::string_view line) { lines->emplace_back(line); };
+  stream.ended = [promise](KubeResult result) { promise->set_value(std::move(result)); };
+  stream.silence_timeout = silence;
+  client.Stream(Get("/watch"), stream);
+  KubeResult result = WaitFor(future);
+  return {*lines, std::move(result)};
+}
+
+StreamEnd FollowText(const std::vector<std::string>& parts, KubeClientSettings settings = {}) {
+  ScriptedServer server([&parts](Peer& peer, int) {
+    peer.ReadRequest();
+    for (const std::string& part : parts) peer.Send(part);
+  });
+  const auto client = StartClient(PlainConfig(server.Port()), settings);
+  return Follow(*client);
+}
+
+TEST(KubeClientTest, HandsOverAStreamLineByLine) {
+  const StreamEnd end = FollowText(
+      {ChunkedHead(), Chunk("{1}\n{2"), Chunk("}"), Chunk("\n"), std::string(kLastChunk)});
+  EXPECT_THAT(end.lines, ElementsAre("{1}", "{2}"));
+  ASSERT_TRUE(end.result) << end.result.error().message;
+  EXPECT_EQ(end.result->status, 200);
+}
+
+TEST(KubeClientTest, HandsOverNoPartOfALine) {
+  const StreamEnd end = FollowText({ChunkedHead(), Chunk("{1}\n{2"), "5\r\n"});
+  EXPECT_THAT(end.lines, ElementsAre("{1}"));
+  ASSERT_FALSE(end.result);
+  EXPECT_THAT(end.result.error().message, HasSubstr("in the midst"));
+}
+
+// The line has come although neither its chunk nor the stream goes on: the test would not end.
+TEST(KubeClientTest, HandsOverALineAtOnce) {
+  std::promise<void> seen;
+  ScriptedServer server([](Peer& peer, int) {
+    peer.ReadRequest();
+    peer.Send(ChunkedHead() + "4\r\n{1}\n");
+    peer.WaitForClose();
+  });
+  const auto client = StartClient(PlainConfig(server.Port()));
+  KubeStream stream;
+  stream.line = [&seen](std::string_view) { seen.set_value(); };
+  client->Stream(Get("/"), stream);
+  EXPECT_EQ(seen.get_future().wait_for(kKubePatience), std::future_status::ready);
+}
+
+TEST(KubeClientTest, EndsAStreamWhoseLineIsTooLong) {
+  KubeClientSettings settings;
+  settings.line_bytes_max = 100;
+  const StreamEnd end =
+      FollowText({ChunkedHead(), Chunk("{1}\n"), Chunk(std::string(101, 'x'))}, settings);
+  EXPECT_THAT(end.lines, ElementsAre("{1}"));
+  ASSERT_FALSE(end.result);
+  EXPECT_THAT(end.result.error().message, HasSubstr("too long"));
+}
+
+TEST(KubeClientTest, EndsAStreamThatIsSilent) {
+  ScriptedServer server([](Peer& peer, int) {
+    peer.ReadRequest();
+    peer.Send(ChunkedHead() + Chunk("{1}\n"));
+    peer.WaitForClose();
+  });
+  const auto client = StartClient(PlainConfig(server.Port()));
+  const StreamEnd end = Follow(*client, milliseconds{20});
+  ASSERT_FALSE(end.result);
+  EXPECT_EQ(end.result.error().message, "nothing came within 20 ms");
+}
+
+TEST(KubeClientTest, HandsOverTheRefusalOfAStream) {
+  const StreamEnd end = FollowText({Reply(410, "gone")});
+  EXPECT_THAT(end.lines, SizeIs(0));
+  ASSERT_TRUE(end.result);
+  EXPECT_EQ(end.result->status, 410);
+  EXPECT_EQ(end.result->body, "gone");
+}
+
+TEST(KubeClientTest, EndsAStreamAtOnceThatItsLineCancels) {
+  std::promise<void> closed;
+  ScriptedServer server([&closed](Peer& peer, int) {
+    peer.ReadRequest();
+    peer.Send(ChunkedHead() + Chunk("{1}\n{2}\n{3}\n"));
+    peer.WaitForClose();
+    closed.set_value();
+  });
+  const auto client = StartClient(PlainConfig(server.Port()));
+  std::atomic<int> lines = 0;
+  std::atomic<int> ends = 0;
+  client->Post([&] {
+    auto ticket = std::make_shared<KubeTicket>();
+    KubeStream stream;
+    stream.line = [&, ticket](std::string_view) {
+      if (++lines == 2) client->Cancel(*ticket);
+    };
+    stream.ended = [&ends](const KubeResult&) { ++ends; };
+    *ticket = client->Stream(Get("/"), stream);
+  });
+  EXPECT_EQ(closed.get_future().wait_for(kKubePatience), std::future_status::ready);
+  client->Stop();
+  EXPECT_EQ(lines, 2);
+  EXPECT_EQ(ends, 0);
+}
+
+TEST(KubeClientTest, CancelsACall) {
+  std::promise<void> arrived;
+  std::promise<void> closed;
+  ScriptedServer server([&](Peer& peer, int) {
+    peer.ReadRequest();
+    arrived.set_value();
+    peer.WaitForClose();
+    closed.set_value();
+  });
+  const auto client = StartClient(PlainConfig(server.Port()));
+  std::atomic<int> answers = 0;
+  const KubeTicket ticket = client->Call(Get("/"), [&answers](const KubeResult&) { ++answers; });
+  arrived.get_future().wait();
+  client->Cancel(ticket);
+  EXPECT_EQ(closed.get_future().wait_for(kKubePatience), std::future_status::ready);
+  client->Stop();
+  EXPECT_EQ(answers, 0);
+}
+
+// ---- The thread --------------------------------------------------------------------------------
+
+TEST(KubeClientTest, RunsEverythingOnOneThread) {
+  ScriptedServer server(Always(Reply(200, "")));
+  const auto client = StartClient(PlainConfig(server.Port()));
+  std::latch done(3);
+  std::atomic<int> here = 0;
+  const auto count = [&] {
+    if (client->RunsInThisThread()) ++here;
+    done.count_down();
+  };
+  EXPECT_FALSE(client->RunsInThisThread());
+  EXPECT_TRUE(client->Post(count));
+  client->RunAfter(milliseconds{1}, count);
+  client->Call(Get("/"), [count](const KubeResult&) { count(); });
+  done.wait();
+  EXPECT_EQ(here, 3);
+}
+
+TEST(KubeClientTest, RunsLaterWhatIsNotCancelledBefore) {
+  const auto client = StartClient(PlainConfig(1));
+  std::vector<int> ran;
+  std::promise<void> done;
+  client->Post([&] {
+    const KubeTicket cancelled = client->RunAfter(milliseconds{1}, [&ran] { ran.push_back(1); });
+    client->RunAfter(milliseconds{20}, [&] {
+      ran.push_back(3);
+      done.set_value();
+    });
+    client->RunAfter(milliseconds{2}, [&ran] { ran.push_back(2); });
+    client->Cancel(cancelled);
+  });
+  done.get_future().wait();
+  EXPECT_THAT(ran, ElementsAre(2, 3));
+}
+
+TEST(KubeClientTest, SurvivesAFunctionThatThrows) {
+  ScriptedServer server(Always(Reply(200, "")));
+  const auto client = StartClient(PlainConfig(server.Port()));
+  client->Post([] { throw std::runtime_error("thrown by a test"); });
+  client->Call(Get("/"), [](const KubeResult&) { throw 1; });
+  EXPECT_TRUE(Ask(*client, Get("/")));
+}
+
+TEST(KubeClientTest, AnswersEveryCallWhenItStops) {
+  ScriptedServer server([](Peer& peer, int) {
+    peer.ReadRequest();
+    peer.WaitForClose();
+  });
+  const auto client = StartClient(PlainConfig(server.Port()));
+  std::vector<std::future<KubeResult>> futures;
+  for (int i = 0; i < 150; ++i) futures.push_back(Begin(*client, Get("/")));
+  client->Stop();
+  for (auto& future : futures) {
+    ASSERT_EQ(future.wait_for(milliseconds{0}), std::future_status::ready);
+    EXPECT_EQ(future.get().error().message, "the client has stopped");
+  }
+  EXPECT_EQ(Ask(*client, Get("/")).error().message, "the client has stopped");
+  EXPECT_FALSE(client->Post([] {}));
+  client->Stop();
+}
+
+// ThreadSanitizer judges what this does.
+TEST(KubeClientTest, TakesCallsFromManyThreadsWhileItStops) {
+  ScriptedServer server(Always(Reply(200, "")));
+  const auto client = StartClient(PlainConfig(server.Port()));
+  std::atomic<int> answers = 0;
+  std::vector<std::thread> threads;
+  constexpr int kThreads = 4;
+  constexpr int kCalls = 50;
+  std::latch begun(kThreads);
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&] {
+      for (int call = 0; call < kCalls; ++call) {
+        client->Call(Get("/"), [&answers](const KubeResult&) { ++answers; });
+        client->Cancel(client->RunAfter(milliseconds{1}, [] {}));
+        if (call == 2) begun.count_down();
+      }
+    });
+  }
+  begun.wait();
+  client->Stop();
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(answers, kThreads * kCalls);
+}
+
+}  // namespace
+}  // namespace offcut::api
