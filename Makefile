@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 RELEASE := build/release/bin
 BENCH_ARGUMENTS ?= http --offcut $(RELEASE)/offcut
 
-.PHONY: help build demo test lint bench asan tsan clean
+.PHONY: help build demo test lint bench asan tsan e2e e2e-all clean
 .DEFAULT_GOAL := help
 
 help:
@@ -15,6 +15,8 @@ help:
 	@echo 'make bench   build, and measure the extender over HTTP'
 	@echo 'make asan    all tests under AddressSanitizer and UBSan'
 	@echo 'make tsan    the tests of threads under ThreadSanitizer'
+	@echo 'make e2e     build, and run it under a real kube-scheduler of the newest version (needs Go)'
+	@echo 'make e2e-all the same under every version in test/e2e/binaries/'
 	@echo 'make clean   remove build/'
 
 build:
@@ -39,6 +41,12 @@ asan tsan:
 	@cmake --preset $@ --log-level=WARNING
 	@cmake --build --preset $@ --parallel $(JOBS)
 	@test/run build/$@ $(if $(filter tsan,$@),-L threads)
+
+e2e: build
+	@test/e2e/run
+
+e2e-all: build
+	@test/e2e/run all
 
 lint:
 	@deploy/install-build-dependencies lint

@@ -1,0 +1,200 @@
+package cluster
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// How long Offcut may take from its start until it is synced, and until a change has reached it.
+const (
+	syncTimeout   = time.Minute
+	ledgerTimeout = 30 * time.Second
+)
+
+// OffcutOptions is what differs between the tests.
+type OffcutOptions struct {
+	Name      string         // of its log; "" is offcut
+	Server    string         // the API server's IP:PORT; "" is direct
+	Extender  *ExtenderProxy // its target becomes this Offcut whenever it is ready
+	Arguments []string       // further ones of `serve`
+}
+
+// Offcut is one `offcut serve` on the cluster, with the service account's rights.
+type Offcut struct {
+	Health, Metrics string // IP:PORT
+	cluster         *Cluster
+	options         OffcutOptions
+	kubeconfig      string
+	process         *Process
+}
+
+// StartOffcut starts the program under test and waits until it is synced.
+func (c *Cluster) StartOffcut(options OffcutOptions) *Offcut {
+	c.t.Helper()
+	if options.Name == "" {
+		options.Name = "offcut"
+	}
+	if options.Server == "" {
+		options.Server = c.APIAddress()
+	}
+	offcut := &Offcut{
+		cluster: c, options: options,
+		kubeconfig: c.ServiceAccountKubeconfig("offcut", options.Server),
+	}
+	offcut.Start()
+	return offcut
+}
+
+func offcutBinary(t testing.TB) string {
+	t.Helper()
+	path := os.Getenv("OFFCUT_BINARY")
+	if path == "" {
+		path = "../../build/release/bin/offcut"
+	}
+	absolute, err := filepath.Abs(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return absolute
+}
+
+// Start starts it again after Kill or Stop, on new ports, and waits until it is synced.
+func (o *Offcut) Start() {
+	t := o.cluster.t
+	t.Helper()
+	arguments := append([]string{"serve", "--kubeconfig", o.kubeconfig,
+		"--bind-address", "127.0.0.1:0", "--health-bind-address", "127.0.0.1:0",
+		"--metrics-bind-address", "127.0.0.1:0"}, o.options.Arguments...)
+	o.process = Start(t, o.cluster.Folder, o.options.Name, offcutBinary(t), arguments...)
+	extender := o.process.WaitLine(t, "listening extender ", syncTimeout)
+	o.Health = o.process.WaitLine(t, "listening health ", syncTimeout)
+	o.Metrics = o.process.WaitLine(t, "listening metrics ", syncTimeout)
+	o.process.WaitLine(t, "ready", syncTimeout)
+	if o.options.Extender != nil {
+		o.options.Extender.SetTarget(extender)
+	}
+}
+
+// Kill ends it as SIGKILL does.
+func (o *Offcut) Kill() { o.process.Kill() }
+
+// Stop ends it as a rolling update does.
+func (o *Offcut) Stop() { o.process.Stop(o.cluster.t) }
+
+// Pid returns its process id: the same one proves that it survived.
+func (o *Offcut) Pid() int { return o.process.Pid() }
+
+// Get returns a page of its read-only API, metrics included.
+func (o *Offcut) Get(path string) ([]byte, error) {
+	return get(o.cluster.t.Context(), http.DefaultClient, "http://"+o.Metrics+path)
+}
+
+// Metric returns the sum of a metric's samples; `labels` is text that a sample's name must hold.
+func (o *Offcut) Metric(name, labels string) float64 {
+	t := o.cluster.t
+	t.Helper()
+	text, err := o.Get("/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum, found := 0.0, false
+	lines := bufio.NewScanner(bytes.NewReader(text))
+	for lines.Scan() {
+		sample, value, _ := strings.Cut(lines.Text(), " ")
+		base, _, _ := strings.Cut(sample, "{")
+		if base == name && strings.Contains(sample, labels) {
+			number, err := strconv.ParseFloat(value, 64)
+			if err != nil {
+				t.Fatalf("metric line %q: %v", lines.Text(), err)
+			}
+			sum, found = sum+number, true
+		}
+	}
+	if !found {
+		t.Fatalf("no metric %s with %q", name, labels)
+	}
+	return sum
+}
+
+// ledger returns its view of the nodes, the GPUs and who holds them, in one order.
+func (o *Offcut) ledger() (string, error) {
+	var all []any
+	for _, path := range []string{"/api/v1/nodes", "/api/v1/gpus"} {
+		text, err := o.Get(path)
+		if err != nil {
+			return "", err
+		}
+		var page any
+		if err := json.Unmarshal(text, &page); err != nil {
+			return "", fmt.Errorf("%s: %w", path, err)
+		}
+		all = append(all, sorted(page))
+	}
+	text, err := json.MarshalIndent(all, "", " ")
+	return string(text), err
+}
+
+// Sorts every array by the text of its elements.
+func sorted(value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		for key := range value {
+			value[key] = sorted(value[key])
+		}
+	case []any:
+		text := func(element any) string {
+			bytes, _ := json.Marshal(element)
+			return string(bytes)
+		}
+		for i := range value {
+			value[i] = sorted(value[i])
+		}
+		slices.SortFunc(value, func(a, b any) int { return strings.Compare(text(a), text(b)) })
+	}
+	return value
+}
+
+// RequireLedgerEqualsRebuild compares it with an Offcut that starts now and knows nothing but
+// what the API server lists. Nothing may change in the cluster meanwhile.
+func (o *Offcut) RequireLedgerEqualsRebuild() {
+	t := o.cluster.t
+	t.Helper()
+	fresh := o.cluster.StartOffcut(OffcutOptions{Name: "offcut-rebuilt"})
+	defer fresh.Stop()
+	Eventually(t, ledgerTimeout, "ledger equals a rebuild", func() error {
+		mine, err := o.ledger()
+		if err != nil {
+			return err
+		}
+		rebuilt, err := fresh.ledger()
+		if err != nil {
+			return err
+		}
+		return firstDifference(mine, rebuilt)
+	})
+}
+
+func firstDifference(mine, rebuilt string) error {
+	a, b := strings.Split(mine, "\n"), strings.Split(rebuilt, "\n")
+	for i := range min(len(a), len(b)) {
+		if a[i] != b[i] {
+			from := max(0, i-8)
+			return fmt.Errorf("line %d: it has\n%s\na rebuild has\n%s", i+1,
+				strings.Join(a[from:i+1], "\n"), strings.Join(b[from:i+1], "\n"))
+		}
+	}
+	if len(a) != len(b) {
+		return fmt.Errorf("it has %d lines, a rebuild %d", len(a), len(b))
+	}
+	return nil
+}

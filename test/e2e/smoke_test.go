@@ -1,0 +1,23 @@
+// Package e2e runs Offcut against a real etcd, kube-apiserver and kube-scheduler.
+package e2e
+
+import (
+	"testing"
+	"time"
+
+	"offcut.dev/e2e/cluster"
+)
+
+// The time for what takes a second on an idle machine.
+const soon = time.Minute
+
+// Proves the harness itself, without Offcut: the scheduler binds, the stub kubelet runs and removes.
+func TestPlainPodRunsWithoutAnExtender(t *testing.T) {
+	c := cluster.New(t, cluster.KubeletOptions{})
+	c.CreateNode("cpu", cluster.CPUOnly())
+	c.StartScheduler(cluster.SchedulerOptions{})
+	c.CreatePods(cluster.Pod("plain", "", 0))
+	c.Pods.Wait(t, soon, "pod runs", cluster.Running("plain"))
+	c.DeletePods("plain")
+	c.Pods.Wait(t, soon, "pod is gone", cluster.Gone("plain"))
+}
