@@ -247,8 +247,10 @@ func (c *Cluster) Apply(path string) { c.t.Helper(); c.Kubectl("apply", "-f", pa
 // SchedulerOptions is what differs between the tests; its zero value is a plain kube-scheduler.
 type SchedulerOptions struct {
 	Name     string         // of the profile; "" is default-scheduler
+	Log      string         // what its log is named after; "" is the profile
 	Extender *ExtenderProxy // nil: no extender
 	Timeout  time.Duration  // the extender's httpTimeout; 0 is the shipped file's
+	Elect    bool           // take part in the election of the schedulers' leader
 }
 
 // StartScheduler starts a kube-scheduler with the shipped configuration, its addresses and names
@@ -258,7 +260,10 @@ func (c *Cluster) StartScheduler(options SchedulerOptions) *Process {
 	if options.Name == "" {
 		options.Name = corev1.DefaultSchedulerName
 	}
-	name := "kube-scheduler-" + options.Name
+	if options.Log == "" {
+		options.Log = options.Name
+	}
+	name := "kube-scheduler-" + options.Log
 	port := FreePort(c.t)
 	process := Start(c.t, c.Folder, name, c.Binary("kube-scheduler"),
 		"--config="+c.schedulerConfig(name, options),
@@ -289,7 +294,7 @@ func (c *Cluster) schedulerConfig(name string, options SchedulerOptions) string 
 		"kubeconfig": c.clientKubeconfig("system:kube-scheduler", c.APIAddress()),
 		"qps":        200, "burst": 400,
 	}
-	config["leaderElection"] = map[string]any{"leaderElect": false}
+	config["leaderElection"] = map[string]any{"leaderElect": options.Elect}
 	config["profiles"].([]any)[0].(map[string]any)["schedulerName"] = options.Name
 	if options.Extender == nil {
 		delete(config, "extenders")

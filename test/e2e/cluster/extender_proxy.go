@@ -23,10 +23,13 @@ type ExtenderProxy struct {
 	mutex    sync.Mutex
 	target   string // IP:PORT; "" refuses
 	calls    []Call
-	delays   map[string]delay // by verb
+	delays   map[string]*delay // by verb
 }
 
-type delay struct{ request, reply time.Duration }
+type delay struct {
+	calls          int // how many are still to be held back
+	request, reply time.Duration
+}
 
 // Call is one question of kube-scheduler and its answer.
 type Call struct {
@@ -62,7 +65,7 @@ func NewExtenderProxy(t testing.TB) *ExtenderProxy {
 		t.Fatal(err)
 	}
 	proxy := &ExtenderProxy{
-		listener: listener, delays: map[string]delay{},
+		listener: listener, delays: map[string]*delay{},
 		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}},
 	}
 	server := &http.Server{Handler: proxy}
@@ -84,12 +87,23 @@ func (p *ExtenderProxy) SetTarget(address string) {
 	p.target = address
 }
 
-// SetDelay holds calls of a verb back: the request before Offcut sees it, the reply before the
-// scheduler does.
-func (p *ExtenderProxy) SetDelay(verb string, request, reply time.Duration) {
+// DelayNext holds the next calls of a verb back: the request before Offcut sees it, the reply
+// before the scheduler does.
+func (p *ExtenderProxy) DelayNext(verb string, calls int, request, reply time.Duration) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	p.delays[verb] = delay{request, reply}
+	p.delays[verb] = &delay{calls, request, reply}
+}
+
+func (p *ExtenderProxy) takeDelay(verb string) (request, reply time.Duration) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	late := p.delays[verb]
+	if late == nil || late.calls == 0 {
+		return 0, 0
+	}
+	late.calls--
+	return late.request, late.reply
 }
 
 func (p *ExtenderProxy) ServeHTTP(writer http.ResponseWriter, request *http.Request) {
@@ -99,11 +113,9 @@ func (p *ExtenderProxy) ServeHTTP(writer http.ResponseWriter, request *http.Requ
 	}
 	call := Call{Verb: path.Base(request.URL.Path), Start: time.Now()}
 	call.readRequest(body)
-	p.mutex.Lock()
-	late := p.delays[call.Verb]
-	p.mutex.Unlock()
+	lateRequest, lateReply := p.takeDelay(call.Verb)
 	// The request goes on after the scheduler has hung up, as one under way on the network would.
-	time.Sleep(late.request)
+	time.Sleep(lateRequest)
 	p.mutex.Lock()
 	target := p.target
 	p.mutex.Unlock()
@@ -116,7 +128,7 @@ func (p *ExtenderProxy) ServeHTTP(writer http.ResponseWriter, request *http.Requ
 	if err != nil {
 		panic(http.ErrAbortHandler) // breaks the connection, as a dead server does
 	}
-	time.Sleep(late.reply)
+	time.Sleep(lateReply)
 	writer.Header().Set("Content-Type", contentType)
 	writer.WriteHeader(call.Status)
 	writer.Write(call.Response)

@@ -68,6 +68,14 @@ func MixedA100() NodeKind {
 	return kind
 }
 
+// OneInstanceA100 has one A100 40GB with one 3g.20gb instance on it and nothing else.
+func OneInstanceA100() NodeKind {
+	kind := a100
+	kind.gpus = 1
+	kind.instances = []instances{{"3g.20gb", 19968, 3, 1}}
+	return kind
+}
+
 // WholeT4 is a node of whole T4.
 func WholeT4(gpus int) NodeKind {
 	kind := t4

@@ -27,15 +27,16 @@ type OffcutOptions struct {
 	Server    string         // the API server's IP:PORT; "" is direct
 	Extender  *ExtenderProxy // its target becomes this Offcut whenever it is ready
 	Arguments []string       // further ones of `serve`
+	Pod       string         // it runs as this pod, with its name in POD_NAME; "" is none
 }
 
 // Offcut is one `offcut serve` on the cluster, with the service account's rights.
 type Offcut struct {
-	Health, Metrics string // IP:PORT
-	cluster         *Cluster
-	options         OffcutOptions
-	kubeconfig      string
-	process         *Process
+	Extender, Health, Metrics string // IP:PORT
+	cluster                   *Cluster
+	options                   OffcutOptions
+	kubeconfig                string
+	process                   *Process
 }
 
 // StartOffcut starts the program under test and waits until it is synced.
@@ -75,13 +76,17 @@ func (o *Offcut) Start() {
 	arguments := append([]string{"serve", "--kubeconfig", o.kubeconfig,
 		"--bind-address", "127.0.0.1:0", "--health-bind-address", "127.0.0.1:0",
 		"--metrics-bind-address", "127.0.0.1:0"}, o.options.Arguments...)
-	o.process = Start(t, o.cluster.Folder, o.options.Name, offcutBinary(t), arguments...)
-	extender := o.process.WaitLine(t, "listening extender ", syncTimeout)
+	var environment []string
+	if o.options.Pod != "" {
+		environment = []string{"POD_NAME=" + o.options.Pod, "POD_NAMESPACE=" + Namespace}
+	}
+	o.process = startWith(t, o.cluster.Folder, o.options.Name, environment, offcutBinary(t), arguments...)
+	o.Extender = o.process.WaitLine(t, "listening extender ", syncTimeout)
 	o.Health = o.process.WaitLine(t, "listening health ", syncTimeout)
 	o.Metrics = o.process.WaitLine(t, "listening metrics ", syncTimeout)
 	o.process.WaitLine(t, "ready", syncTimeout)
 	if o.options.Extender != nil {
-		o.options.Extender.SetTarget(extender)
+		o.options.Extender.SetTarget(o.Extender)
 	}
 }
 

@@ -49,12 +49,20 @@ var starter = sync.OnceValue(func() chan func() {
 // asked for fails the test.
 func Start(t testing.TB, logs, name, program string, arguments ...string) *Process {
 	t.Helper()
+	return startWith(t, logs, name, nil, program, arguments...)
+}
+
+// The environment is what comes on top of ours.
+func startWith(t testing.TB, logs, name string, environment []string, program string,
+	arguments ...string) *Process {
+	t.Helper()
 	log, err := os.OpenFile(filepath.Join(logs, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		t.Fatal(err)
 	}
 	process := &Process{name: name, cmd: exec.Command(program, arguments...), exited: make(chan struct{})}
 	process.cmd.Stderr = log
+	process.cmd.Env = append(os.Environ(), environment...)
 	process.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	output, err := process.cmd.StdoutPipe()
 	if err != nil {

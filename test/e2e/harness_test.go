@@ -1,15 +1,10 @@
-// Package e2e runs Offcut against a real etcd, kube-apiserver and kube-scheduler.
 package e2e
 
 import (
 	"testing"
-	"time"
 
 	"offcut.dev/e2e/cluster"
 )
-
-// The time for what takes a second on an idle machine.
-const soon = time.Minute
 
 // Proves the harness itself, without Offcut: the scheduler binds, the stub kubelet runs and removes.
 func TestPlainPodRunsWithoutAnExtender(t *testing.T) {
