@@ -36,7 +36,28 @@ void AddServe(CLI::App& app, Command& command) {
   static std::int64_t idle_s = settings.idle_timeout.count();
   static std::int64_t shutdown_s = settings.shutdown_timeout.count();
   CLI::App* serve = app.add_subcommand("serve", "Answer kube-scheduler");
-  serve->add_option("--snapshot", settings.snapshot_files, kSnapshotHelp)->required();
+  static std::int64_t bind_timeout_ms = settings.bind_timeout.count();
+  CLI::Option* snapshot = serve->add_option("--snapshot", settings.snapshot_files, kSnapshotHelp);
+  CLI::Option* kubeconfig =
+      serve
+          ->add_option("--kubeconfig", settings.kubeconfig,
+                       "How to reach the cluster; without it and --snapshot: the cluster that we "
+                       "run in, by the pod's service account")
+          ->excludes(snapshot);
+  serve->add_option("--context", settings.kube_context, "Context of the kubeconfig")
+      ->needs(kubeconfig);
+  serve->add_option("--kube-api-qps", settings.kube_qps, "Reads and patches a second")
+      ->check(CLI::Range(0.1, 10'000.0))
+      ->capture_default_str();
+  serve->add_option("--kube-api-burst", settings.kube_burst, "Reads and patches at once")
+      ->check(CLI::Range(1.0, 100'000.0))
+      ->capture_default_str();
+  serve
+      ->add_option("--bind-timeout", bind_timeout_ms,
+                   "Milliseconds in which a bind is answered; keep it below kube-scheduler's "
+                   "httpTimeout")
+      ->check(CLI::Range(100, 600'000))
+      ->capture_default_str();
   serve->add_option("--policy", settings.policy_file, kPolicyHelp);
   serve->add_option("--bind-address", settings.bind_address, "Extender verbs, IP:PORT")
       ->capture_default_str();
@@ -71,6 +92,7 @@ void AddServe(CLI::App& app, Command& command) {
       settings.log_format =
           log_format == "json" ? offcut::api::LogFormat::kJson : offcut::api::LogFormat::kText;
       settings.idle_timeout = std::chrono::seconds(idle_s);
+      settings.bind_timeout = std::chrono::milliseconds(bind_timeout_ms);
       settings.shutdown_timeout = std::chrono::seconds(shutdown_s);
       return offcut::api::Serve(settings, std::cout, std::cerr);
     };

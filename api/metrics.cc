@@ -60,6 +60,8 @@ struct Metrics::Series {
   Counters& refused_family;
   Gauges& pods_family;
   prometheus::Gauge* nodes = nullptr;
+  prometheus::Counter* bind_conflicts = nullptr;
+  prometheus::Counter* ghosts = nullptr;
   prometheus::Counter* log_lines_dropped = nullptr;
   std::vector<prometheus::Counter*> rejections;  // by scheduler::Reason; null: kFits
   std::array<prometheus::Gauge*, scheduler::kPodPhases.size()> pods{};
@@ -112,6 +114,14 @@ Metrics::Metrics(std::string_view version, std::span<const scheduler::ReasonInfo
   series_->nodes =
       &AddFamily(prometheus::BuildGauge(), series_->registry, "offcut_nodes", "Nodes known.")
            .Add({});
+  series_->bind_conflicts =
+      &AddFamily(prometheus::BuildCounter(), series_->registry, "offcut_bind_conflicts_total",
+                 "Binds that failed because the state had changed since filter.")
+           .Add({});
+  series_->ghosts =
+      &AddFamily(prometheus::BuildCounter(), series_->registry, "offcut_ledger_ghosts_total",
+                 "Pods that had gone unseen, found by a relist.")
+           .Add({});
   series_->log_lines_dropped =
       &AddFamily(prometheus::BuildCounter(), series_->registry, "offcut_log_lines_dropped_total",
                  "Log lines dropped because their reader was too slow.")
@@ -143,6 +153,12 @@ void Metrics::CountRejections(scheduler::Reason reason, std::uint64_t count) {
   const auto index = static_cast<std::size_t>(reason);
   assert(reason != scheduler::Reason::kFits && index < series_->rejections.size());
   series_->rejections[index]->Increment(static_cast<double>(count));
+}
+
+void Metrics::CountBindConflict() { series_->bind_conflicts->Increment(); }
+
+void Metrics::CountGhosts(std::uint64_t count) {
+  series_->ghosts->Increment(static_cast<double>(count));
 }
 
 void Metrics::SetNodes(std::uint64_t count) { series_->nodes->Set(static_cast<double>(count)); }

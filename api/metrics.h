@@ -34,6 +34,12 @@ class Metrics {
   // offcut_rejections_total{reason}: `count` nodes refused for `reason`, which is not kFits.
   void CountRejections(scheduler::Reason reason, std::uint64_t count);
 
+  // offcut_bind_conflicts_total: a bind that failed because the state had changed since filter.
+  void CountBindConflict();
+
+  // offcut_ledger_ghosts_total: pods that had gone without our seeing it, found by a relist.
+  void CountGhosts(std::uint64_t count);
+
   // offcut_nodes, offcut_pods{phase}.
   void SetNodes(std::uint64_t count);
   void SetPods(scheduler::PodPhase phase, std::uint64_t count);

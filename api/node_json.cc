@@ -352,4 +352,12 @@ std::expected<ParsedNode, Error> ParseNode(simdjson::dom::element element,
   return parsed;
 }
 
+std::expected<ParsedNode, Error> ParseNodeText(std::string_view text,
+                                               const scheduler::ResourceNames& names) {
+  thread_local simdjson::dom::parser parser;
+  const auto element = ParseJson(parser, text);
+  if (!element) return std::unexpected(element.error());
+  return ParseNode(*element, names);
+}
+
 }  // namespace offcut::api

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <expected>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <simdjson.h>
@@ -42,5 +43,9 @@ struct ParsedNode {
 // nodes kNodeAgentUnsupported.
 std::expected<ParsedNode, Error> ParseNode(simdjson::dom::element element,
                                            const scheduler::ResourceNames& names);
+
+// The same of a text, which is copied.
+std::expected<ParsedNode, Error> ParseNodeText(std::string_view text,
+                                               const scheduler::ResourceNames& names);
 
 }  // namespace offcut::api

@@ -362,4 +362,12 @@ std::expected<ParsedPod, Error> ParsePod(simdjson::dom::element element,
   return parsed;
 }
 
+std::expected<ParsedPod, Error> ParsePodText(std::string_view text,
+                                             const scheduler::ResourceNames& names) {
+  thread_local simdjson::dom::parser parser;
+  const auto element = ParseJson(parser, text);
+  if (!element) return std::unexpected(element.error());
+  return ParsePod(*element, names);
+}
+
 }  // namespace offcut::api

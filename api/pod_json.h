@@ -47,6 +47,10 @@ struct ParsedPod {
 std::expected<ParsedPod, Error> ParsePod(simdjson::dom::element element,
                                          const scheduler::ResourceNames& names);
 
+// The same of a text, which is copied.
+std::expected<ParsedPod, Error> ParsePodText(std::string_view text,
+                                             const scheduler::ResourceNames& names);
+
 // Seconds since 1970 of an RFC 3339 time, fractions cut off.
 std::expected<std::int64_t, Error> ParseTime(std::string_view text);
 

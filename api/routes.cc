@@ -1,5 +1,6 @@
 #include "api/routes.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -13,6 +14,7 @@
 
 #include <simdjson.h>
 
+#include "api/binding.h"
 #include "api/extender_reader.h"
 #include "api/extender_types.h"
 #include "api/http_answer.h"
@@ -84,9 +86,28 @@ const std::vector<std::string>* NodeNamesOf(const ExtenderArgs& args) {
 
 // kube-scheduler never sends a pod that runs or has run; such a one must not become known by a
 // bind.
-void Remember(RecentPods& recent_pods, Pod pod) {
-  if (!pod.node_name.empty() || pod.is_finished) return;
-  recent_pods.Remember(std::make_shared<const Pod>(std::move(pod)));
+void Remember(RecentPods& recent_pods, const std::shared_ptr<const Pod>& pod) {
+  if (!pod->node_name.empty() || pod->is_finished) return;
+  recent_pods.Remember(pod);
+}
+
+// With one node left prioritize is not asked, and the pod goes there; with more it is asked next.
+void TellFiltered(Cluster& cluster, const std::shared_ptr<const Pod>& pod,
+                  const std::vector<std::string>& node_names, const std::vector<Verdict>& verdicts,
+                  const std::shared_ptr<const Snapshot>& judged_on) {
+  if (pod->request.empty()) return;
+  const auto fits = std::ranges::count_if(verdicts, &Verdict::fits);
+  if (fits == 1) {
+    const auto only = std::ranges::find_if(verdicts, &Verdict::fits) - verdicts.begin();
+    cluster.Claim(pod, node_names[static_cast<std::size_t>(only)]);
+  } else {
+    cluster.DropClaim(pod->uid);
+  }
+  if (fits > 0) {
+    cluster.Offered(pod->uid);
+  } else if (!node_names.empty()) {
+    cluster.Refused(pod, node_names, judged_on);
+  }
 }
 
 // What was decided, as kube-scheduler reads it: every node in exactly one place.
@@ -134,13 +155,17 @@ HttpResponse AnswerFilter(const ExtenderContext& context, std::string_view body)
   if (node_names == nullptr) return FilterError("neither Nodes nor NodeNames is set");
   auto pod = ReadPod(*args->pod, context.policy);
   if (!pod) return FilterError(std::move(pod.error().message));
-  const auto verdicts =
-      Filter(*context.store.Read(), *pod, *node_names, context.policy, kPrefilter);
+  const auto snapshot = context.store.Read();
+  const auto verdicts = Filter(*snapshot, *pod, *node_names, context.policy, kPrefilter);
   CountRefusals(context.metrics, verdicts);
   LogFilter(*pod, verdicts);
   auto response =
       JsonAnswer(Print(ToResult(*args, *node_names, verdicts, *pod, context.policy.refusals)));
-  Remember(context.recent_pods, *std::move(pod));
+  const auto shared = std::make_shared<const Pod>(*std::move(pod));
+  if (context.cluster != nullptr) {
+    TellFiltered(*context.cluster, shared, *node_names, verdicts, snapshot);
+  }
+  Remember(context.recent_pods, shared);
   return response;
 }
 
@@ -150,13 +175,18 @@ HttpResponse AnswerPrioritize(const ExtenderContext& context, std::string_view b
   if (!args->pod) return ErrorAnswer(400, "Pod is missing");
   const std::vector<std::string>* node_names = NodeNamesOf(*args);
   if (node_names == nullptr) return JsonAnswer(Print(HostPriorityList()));
-  const auto pod = ReadPod(*args->pod, context.policy);
+  auto pod = ReadPod(*args->pod, context.policy);
   const auto scores =
       pod ? Score(*context.store.Read(), *pod, *node_names, context.policy, kPrefilter)
           : std::vector<std::int64_t>(node_names->size(), 0);
   HostPriorityList list(node_names->size());
   for (std::size_t i = 0; i < list.size(); ++i) {
     list[i] = {.host = (*node_names)[i], .score = scores[i]};
+  }
+  const auto best = std::ranges::max_element(scores);
+  if (context.cluster != nullptr && best != scores.end() && *best > 0) {
+    context.cluster->Claim(std::make_shared<const Pod>(*std::move(pod)),
+                           (*node_names)[static_cast<std::size_t>(best - scores.begin())]);
   }
   return JsonAnswer(Print(list));
 }
@@ -216,57 +246,32 @@ std::expected<ExtenderBindingArgs, HttpResponse> ReadBinding(std::string_view bo
   return *std::move(args);
 }
 
-// The pod that a bind means, or the answer where there is none such. A UID under another name is
-// another pod: names are reused, UIDs are not.
-std::expected<std::shared_ptr<const Pod>, HttpResponse> FindPod(const ExtenderContext& context,
-                                                                const ExtenderBindingArgs& args) {
+// Without a cluster nobody else has a say in it: what is reserved is bound.
+HttpResponse BindAlone(const ExtenderContext& context, const ExtenderBindingArgs& args) {
   const auto snapshot = context.store.Read();
   const scheduler::PodEntry* known = snapshot->FindPod(args.pod_uid);
-  auto pod = known != nullptr ? known->pod : context.recent_pods.Find(args.pod_uid);
-  if (pod == nullptr) return std::unexpected(BindError("pod is not known to offcut"));
-  if (pod->name != args.pod_name || pod->name_space != args.pod_namespace) {
-    return std::unexpected(BindError("pod of that UID has another name or namespace"));
+  const auto pod = known != nullptr ? known->pod : context.recent_pods.Find(args.pod_uid);
+  if (pod == nullptr) {
+    LogBind(args.pod_namespace, args.pod_name, args.node, "pod.unknown");
+    return BindError("pod is not known to offcut");
   }
-  return pod;
-}
-
-// A binding between the reservation of its devices and the API server's word on it.
-struct OpenBinding {
-  std::string pod_uid;
-  scheduler::Reservation reservation;
-};
-
-std::expected<OpenBinding, HttpResponse> OpenBindingOf(const ExtenderContext& context,
-                                                       std::string_view body) {
-  const auto args = ReadBinding(body);
-  if (!args) return std::unexpected(args.error());
-  const auto pod = FindPod(context, *args);
-  if (!pod) {
-    LogBind(args->pod_namespace, args->pod_name, args->node, "pod.unknown");
-    return std::unexpected(pod.error());
-  }
-  auto reservation = context.store.Update(
-      [&](Snapshot& next) { return Reserve(next, **pod, args->node, context.policy, kPrefilter); });
-  const auto& info = InfoOf(reservation.verdict.reason);
-  LogBind(args->pod_namespace, args->pod_name, args->node,
-          reservation.verdict.fits() ? "bound" : info.code);
-  if (!reservation.verdict.fits()) return std::unexpected(BindError(std::string(info.text)));
-  return OpenBinding{.pod_uid = args->pod_uid, .reservation = std::move(reservation)};
-}
-
-HttpResponse ConfirmBinding(const ExtenderContext& context, const OpenBinding& binding) {
-  context.store.Update([&](Snapshot& next) { next.Confirm(binding.pod_uid); });
+  auto binding = ReserveForBind(context.store, context.policy, context.metrics, args, *pod);
+  if (!binding) return BindError(std::move(binding.error()));
+  context.store.Update([&](Snapshot& next) { next.Confirm(args.pod_uid); });
+  LogBind(args.pod_namespace, args.pod_name, args.node, "bound");
   return BindError("");
 }
 
 void AnswerBind(const ExtenderContext& context, std::string_view body, const Respond& respond) {
-  auto binding = OpenBindingOf(context, body);
-  if (!binding) {
-    respond(std::move(binding.error()));
-    return;
+  auto args = ReadBinding(body);
+  if (!args) {
+    respond(std::move(args.error()));
+  } else if (context.cluster == nullptr) {
+    respond(BindAlone(context, *args));
+  } else {
+    context.cluster->Bind(*std::move(args),
+                          [respond](std::string error) { respond(BindError(std::move(error))); });
   }
-  // Without a cluster nobody else has a say in it.
-  respond(ConfirmBinding(context, *binding));
 }
 
 }  // namespace
@@ -287,6 +292,12 @@ void AnswerExtender(const ExtenderContext& context, const HttpRequest& request,
   };
   if (auto refusal = Refuse(request)) {
     count_and_respond(*std::move(refusal));
+    return;
+  }
+  if (context.cluster != nullptr && !context.cluster->IsSynced()) {
+    HttpResponse answer = ErrorAnswer(503, "not synced with the API server yet");
+    answer.retry_after_s = 1;
+    count_and_respond(std::move(answer));
     return;
   }
   switch (*verb) {

@@ -9,12 +9,14 @@
 //   415  another content type than application/json (none at all is taken for it)
 //   400  no JSON, a member of the envelope of the wrong type, or no Pod
 //   413  above a limit of api/extender_reader.h
+//   503  not synced with the API server yet
 // A Pod that is sound JSON but cannot be read ("nvidia.com/gpu": "-1") is told in `Error` by
 // filter; prioritize, which has no such member, scores every node 0, and preempt keeps no node.
 //
 // Prefilter is kube-scheduler throughout: CPU, memory and pod count are its business.
 #pragma once
 
+#include "api/cluster.h"
 #include "api/http.h"
 #include "api/metrics.h"
 #include "api/recent_pods.h"
@@ -29,6 +31,7 @@ struct ExtenderContext {
   const scheduler::Policy& policy;
   RecentPods& recent_pods;
   Metrics& metrics;
+  Cluster* cluster = nullptr;  // null: the state comes from files, and bind decides alone
 };
 
 // Answers one request and counts it. Thread-safe.
@@ -37,7 +40,8 @@ struct ExtenderContext {
 // were asked in. With both forms in one request Nodes counts: kube-scheduler understands that
 // answer in either mode. Filter changes no state but for `recent_pods`.
 // Bind takes the pod from the state, else from `recent_pods`, and reserves on the newest state; a
-// bind that comes again gets the answer of the first.
+// bind that comes again gets the answer of the first. With a cluster the binding is then made at
+// its API server (api/binder.h), and filter and prioritize leave an advisory claim.
 void AnswerExtender(const ExtenderContext& context, const HttpRequest& request,
                     const Respond& respond);
 

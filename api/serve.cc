@@ -2,11 +2,13 @@
 
 #include <atomic>
 #include <csignal>
+#include <cstdlib>
 #include <ostream>
 
 #include <fmt/ostream.h>
 #include <spdlog/spdlog.h>
 
+#include "api/cluster.h"
 #include "api/listen_address.h"
 #include "api/metrics.h"
 #include "api/routes.h"
@@ -63,6 +65,9 @@ struct World {
   RecentPods recent_pods;
   Metrics metrics{OFFCUT_VERSION, scheduler::Reasons()};
   std::atomic<bool> is_draining = false;
+  std::unique_ptr<Cluster> cluster;  // null: the state comes from files
+
+  bool IsSynced() const { return cluster == nullptr || cluster->IsSynced(); }
 };
 
 struct Servers {
@@ -77,7 +82,8 @@ std::expected<Servers, Error> StartServers(const ServeSettings& settings, World&
                              .bodies_bytes_max = kLargestBodiesMax * settings.body_bytes_max,
                              .idle_timeout = settings.idle_timeout};
   const ServerSettings reads{.body_bytes_max = std::size_t{64} * 1024};
-  const ExtenderContext context{world.store, world.policy, world.recent_pods, world.metrics};
+  const ExtenderContext context{world.store, world.policy, world.recent_pods, world.metrics,
+                                world.cluster.get()};
   Servers servers;
   auto extender = Listen(
       "extender", settings.bind_address, verbs,
@@ -92,7 +98,7 @@ std::expected<Servers, Error> StartServers(const ServeSettings& settings, World&
       "health", settings.health_bind_address, reads,
       [&world](const HttpRequest& request, const Respond& respond) {
         const std::vector<ReadyCheck> checks = {
-            {"state-synced", [] { return true; }},  // files are read before we listen
+            {"state-synced", [&world] { return world.IsSynced(); }},
             {"not-draining", [&world] { return !world.is_draining; }}};
         respond(AnswerHealth(checks, request));
       },
@@ -121,8 +127,63 @@ void Drain(const ServeSettings& settings, World& world, Servers& servers) {
   if (!servers.extender->Drain(deadline))
     spdlog::warn("not every request could be answered in time");
   servers.extender->Stop();
+  if (world.cluster != nullptr) world.cluster->Stop();  // after the binds that it answers
   servers.health->Stop();
   servers.metrics->Stop();
+}
+
+int Fail(const Error& error, std::ostream& err) {
+  fmt::print(err, "offcut: {}\n", error.message);
+  return 1;
+}
+
+void PrintReady(std::ostream& out) {
+  fmt::print(out, "ready\n");
+  out.flush();
+}
+
+std::expected<void, Error> LoadFiles(const ServeSettings& settings, World& world) {
+  auto snapshot = LoadSnapshot(settings.snapshot_files, world.policy,
+                               [](std::string_view line) { spdlog::warn("{}", line); });
+  if (!snapshot) return std::unexpected(snapshot.error());
+  spdlog::info("{} nodes, {} pods", snapshot->nodes().size(), snapshot->pod_count());
+  world.store.Update([&](scheduler::Snapshot& next) { next = *std::move(snapshot); });
+  return {};
+}
+
+std::string Variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+std::expected<KubeConfig, Error> ReadKubeAccess(const ServeSettings& settings) {
+  if (!settings.kubeconfig.empty()) {
+    return ReadKubeconfig(settings.kubeconfig, settings.kube_context);
+  }
+  const std::string host = Variable("KUBERNETES_SERVICE_HOST");
+  if (host.empty()) {
+    return std::unexpected(
+        Error{ErrorKind::kUnavailable,
+              "where is the state? Name files by --snapshot, or a cluster by --kubeconfig, or run "
+              "in a cluster"});
+  }
+  return InClusterConfig(std::string(kServiceAccountFolder), host,
+                         Variable("KUBERNETES_SERVICE_PORT"));
+}
+
+std::expected<void, Error> StartCluster(const ServeSettings& settings, World& world,
+                                        std::ostream& out) {
+  auto access = ReadKubeAccess(settings);
+  if (!access) return std::unexpected(access.error());
+  ClusterSettings cluster{.config = *std::move(access),
+                          .client = {.qps = settings.kube_qps, .burst = settings.kube_burst},
+                          .binder = {.answer_timeout = settings.bind_timeout},
+                          .synced = [&out] { PrintReady(out); }};
+  auto started = Cluster::Start(std::move(cluster),
+                                {world.store, world.policy, world.recent_pods, world.metrics});
+  if (!started) return std::unexpected(started.error());
+  world.cluster = *std::move(started);
+  return {};
 }
 
 }  // namespace
@@ -133,28 +194,23 @@ int Serve(const ServeSettings& settings, std::ostream& out, std::ostream& err) {
   const BackgroundLog log(settings.log_format, settings.verbosity);
   World world(log);
   auto policy = LoadPolicy(settings.policy_file);
-  if (!policy) {
-    fmt::print(err, "offcut: {}\n", policy.error().message);
-    return 1;
-  }
+  if (!policy) return Fail(policy.error(), err);
   world.policy = *std::move(policy);
-  auto snapshot = LoadSnapshot(settings.snapshot_files, world.policy,
-                               [](std::string_view line) { spdlog::warn("{}", line); });
-  if (!snapshot) {
-    fmt::print(err, "offcut: {}\n", snapshot.error().message);
-    return 1;
+  const bool has_files = !settings.snapshot_files.empty();
+  if (has_files) {
+    const auto loaded = LoadFiles(settings, world);
+    if (!loaded) return Fail(loaded.error(), err);
   }
-  spdlog::info("{} nodes, {} pods", snapshot->nodes().size(), snapshot->pod_count());
-  world.store.Update([&](scheduler::Snapshot& next) { next = *std::move(snapshot); });
   // Until here a signal ends the process as usual; reading may take long.
   const sigset_t end_signals = BlockEndSignals();
-  auto servers = StartServers(settings, world, out);
-  if (!servers) {
-    fmt::print(err, "offcut: {}\n", servers.error().message);
-    return 1;
+  if (!has_files) {
+    const auto started = StartCluster(settings, world, out);
+    if (!started) return Fail(started.error(), err);
   }
-  fmt::print(out, "ready\n");
-  out.flush();
+  auto servers = StartServers(settings, world, out);
+  if (!servers) return Fail(servers.error(), err);
+  if (has_files) PrintReady(out);
+  if (world.cluster != nullptr) world.cluster->StartWatches();
   WaitForEnd(end_signals);
   Drain(settings, world, *servers);
   return 0;

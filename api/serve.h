@@ -12,7 +12,14 @@
 namespace offcut::api {
 
 struct ServeSettings {
+  // Where the state comes from: files, or else a cluster: of the kubeconfig, or else the one that
+  // we run in.
   std::vector<std::string> snapshot_files;
+  std::string kubeconfig;
+  std::string kube_context;  // empty: the kubeconfig's current one
+  double kube_qps = 50;
+  double kube_burst = 100;
+  std::chrono::milliseconds bind_timeout{4'000};
   std::string policy_file;  // empty: the defaults
   std::string bind_address = "127.0.0.1:8080";
   std::string health_bind_address = "127.0.0.1:8081";

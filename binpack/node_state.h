@@ -75,6 +75,8 @@ struct Gpu {
   int memory_mib = 0;
   GpuHealth health = GpuHealth::kHealthy;
   std::variant<WholeGpu, MigGpu, SharedGpu, FractionalGpu> state;
+
+  bool operator==(const Gpu&) const = default;
 };
 
 // Whether a pod could not tell one GPU from the other but by its UUID, nor a later pod.
@@ -103,6 +105,8 @@ struct NodeState {
   std::shared_ptr<const GpuModel> pool_model;  // of the GPUs that carry the pools; may be null
   std::string pool_product;                    // likewise, as BaseProduct gives it
   DevicePicker picker = DevicePicker::kKubelet;
+
+  bool operator==(const NodeState&) const = default;
 };
 
 // Exact unit of GPU capacity: lcm of the 7 and 8 slices and the 100 percent that GPUs are cut into.

@@ -39,6 +39,8 @@ struct Inventory {
   bool prefers_no_schedule = false;  // has a taint of effect PreferNoSchedule
   std::vector<Offer> offers;         // by resource name, ascending
   binpack::NodeState devices;        // nothing taken
+
+  bool operator==(const Inventory&) const = default;
 };
 
 // A pod on a node.

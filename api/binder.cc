@@ -1,0 +1,293 @@
+#include "api/binder.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include "api/kube_status.h"
+#include "api/logging.h"
+#include "api/pod_json.h"
+
+namespace offcut::api {
+namespace {
+
+using scheduler::PodPhase;
+using scheduler::Snapshot;
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+milliseconds Until(steady_clock::time_point time) {
+  return std::max(milliseconds{0}, std::chrono::ceil<milliseconds>(time - steady_clock::now()));
+}
+
+// A pod as the API server answers it, or nullopt where it cannot be read.
+std::optional<scheduler::Pod> PodOf(const KubeResult& result, const scheduler::Policy& policy) {
+  if (!result || result->status != 200) return std::nullopt;
+  auto parsed = ParsePodText(result->body, policy.resources);
+  if (!parsed) return std::nullopt;
+  return std::move(parsed->pod);
+}
+
+}  // namespace
+
+Binder::Binder(KubeClient& client, scheduler::StateStore& store, const scheduler::Policy& policy,
+               RecentPods& recent_pods, Metrics& metrics, BinderSettings settings,
+               std::function<void(const BindResult&)> observer)
+    : client_(client),
+      store_(store),
+      policy_(policy),
+      recent_pods_(recent_pods),
+      metrics_(metrics),
+      settings_(std::move(settings)),
+      observer_(std::move(observer)) {}
+
+void Binder::Bind(ExtenderBindingArgs args, std::function<void(std::string)> answer) {
+  const bool runs =
+      client_.Post([this, args = std::move(args), answer] { BindHere(args, answer); });
+  if (!runs) answer("offcut is shutting down");
+}
+
+void Binder::BindHere(const ExtenderBindingArgs& args, const Answer& answer) {
+  const auto snapshot = store_.Read();
+  const scheduler::PodEntry* known = snapshot->FindPod(args.pod_uid);
+  const auto pod = known != nullptr ? known->pod : recent_pods_.Find(args.pod_uid);
+  if (pod != nullptr) {
+    BindKnown(args, *pod, answer);
+  } else {
+    BindUnknown(args, answer);
+  }
+}
+
+void Binder::BindKnown(const ExtenderBindingArgs& args, const scheduler::Pod& pod,
+                       const Answer& answer) {
+  auto binding = ReserveForBind(store_, policy_, metrics_, args, pod);
+  if (!binding) {
+    answer(std::move(binding.error()));
+  } else if (binding->is_bound) {
+    answer({});
+  } else {
+    Start(*std::move(binding), answer);
+  }
+}
+
+// A restart between filter and bind, or a watch that lags: the API server knows the pod.
+void Binder::BindUnknown(const ExtenderBindingArgs& args, const Answer& answer) {
+  KubeRequest request{.target = PodPath(args.pod_namespace, args.pod_name),
+                      .timeout = settings_.answer_timeout};
+  client_.Call(std::move(request), [this, args, answer](const KubeResult& result) {
+    const auto pod = PodOf(result, policy_);
+    if (!pod || pod->uid != args.pod_uid) {
+      LogBind(args.pod_namespace, args.pod_name, args.node, "pod.unknown");
+      answer("pod is not known to offcut");
+      return;
+    }
+    BindKnown(args, *pod, answer);
+  });
+}
+
+void Binder::HoldUntil(steady_clock::time_point time) {
+  client_.Post([this, time] { held_until_ = std::max(held_until_, time); });
+}
+
+void Binder::Start(OpenBinding binding, const Answer& answer) {
+  const std::string uid = binding.args.pod_uid;
+  const auto [found, is_new] = open_.try_emplace(uid);
+  Open& open = found->second;
+  if (is_new) open.binding = std::move(binding);
+  const std::uint64_t waiter = ++last_waiter_;
+  open.waiters.push_back({.id = waiter, .answer = answer});
+  client_.RunAfter(settings_.answer_timeout, [this, uid, waiter] { GiveUpWaiting(uid, waiter); });
+  if (!open.is_calling) Post(uid);
+}
+
+void Binder::Post(const std::string& uid) {
+  Open& open = open_.at(uid);
+  if (steady_clock::now() < held_until_) {
+    open.is_calling = true;
+    client_.RunAfter(Until(held_until_), [this, uid] { Post(uid); });
+    return;
+  }
+  if (!settings_.may_bind()) {
+    NotLeading(uid, open);
+    return;
+  }
+  open.is_calling = true;
+  open.last_post = steady_clock::now();
+  const ExtenderBindingArgs& args = open.binding.args;
+  KubeRequest request{.method = "POST",
+                      .target = PodPath(args.pod_namespace, args.pod_name) + "/binding",
+                      .content_type = "application/json",
+                      .body = PrintBinding(open.binding),
+                      .timeout = settings_.answer_timeout,
+                      .limit = KubeLimit::kBindings};
+  client_.Call(std::move(request), [this, uid](const KubeResult& result) { Posted(uid, result); });
+}
+
+void Binder::NotLeading(const std::string& uid, Open& open) {
+  if (!open.may_have_acted) {
+    GiveBack(uid, "offcut is not the leader");
+    return;
+  }
+  for (const Waiter& waiter : std::exchange(open.waiters, {})) {
+    waiter.answer("offcut is not the leader");
+  }
+  Again(uid, settings_.settle_period);
+}
+
+void Binder::Posted(const std::string& uid, const KubeResult& result) {
+  Open& open = open_.at(uid);
+  open.is_calling = false;
+  switch (OutcomeOf(result)) {
+    case CallOutcome::kDone:
+      Confirm(uid);
+      return;
+    case CallOutcome::kRefused:
+      Refused(uid, open, result);
+      return;
+    case CallOutcome::kUnknown:
+      spdlog::warn("bind {}/{}: outcome unknown: {}", open.binding.args.pod_namespace,
+                   open.binding.args.pod_name, ResultText(result));
+      open.may_have_acted = true;
+      ReadPod(uid);
+      return;
+  }
+}
+
+void Binder::Refused(const std::string& uid, Open& open, const KubeResult& result) {
+  const bool is_busy = !result || result->status == 429;
+  if (is_busy && !open.waiters.empty()) {
+    const std::chrono::seconds asked{result ? result->retry_after_s : 0};
+    Again(uid, std::max<milliseconds>(settings_.retry_delay, asked));
+    return;
+  }
+  // An earlier POST may be why this one is refused.
+  if (open.may_have_acted || (result && result->status == 409)) {
+    ReadPod(uid);
+    return;
+  }
+  GiveBack(uid, ResultText(result));
+}
+
+void Binder::ReadPod(const std::string& uid) {
+  Open& open = open_.at(uid);
+  open.is_calling = true;
+  const ExtenderBindingArgs& args = open.binding.args;
+  KubeRequest request{.target = PodPath(args.pod_namespace, args.pod_name),
+                      .timeout = settings_.answer_timeout};
+  client_.Call(std::move(request), [this, uid](const KubeResult& result) { PodRead(uid, result); });
+}
+
+void Binder::PodRead(const std::string& uid, const KubeResult& result) {
+  Open& open = open_.at(uid);
+  open.is_calling = false;
+  if (result && result->status == 404) {
+    store_.Update([&](Snapshot& next) { next.RemovePod(uid); });
+    End(uid, "pod is gone");
+    return;
+  }
+  const auto pod = PodOf(result, policy_);
+  if (!pod) {  // nobody to ask just now
+    Again(uid, settings_.settle_period);
+    return;
+  }
+  switch (StateOf(open.binding, *pod)) {
+    case BindingState::kBound:
+      store_.Update([&](Snapshot& next) { next.PutPod(*pod); });
+      End(uid, {});
+      return;
+    case BindingState::kElsewhere:
+      metrics_.CountBindConflict();
+      store_.Update([&](Snapshot& next) { next.PutPod(*pod); });
+      End(uid, "pod has been bound by another");
+      return;
+    case BindingState::kGone:
+      store_.Update([&](Snapshot& next) { next.RemovePod(uid); });
+      End(uid, "pod is gone");
+      return;
+    case BindingState::kUnbound:
+      StillUnbound(uid, open);
+      return;
+  }
+}
+
+void Binder::StillUnbound(const std::string& uid, Open& open) {
+  if (!open.may_have_acted) {  // a conflict: it is being deleted, or has a scheduling gate
+    metrics_.CountBindConflict();
+    GiveBack(uid, "pod cannot be bound now: it is being deleted or gated");
+  } else if (!open.waiters.empty()) {
+    Again(uid, settings_.retry_delay);
+  } else if (steady_clock::now() - open.last_post >= settings_.settle_time) {
+    GiveBack(uid, "binding was never carried out");
+  } else {
+    Again(uid, settings_.settle_period);
+  }
+}
+
+// With somebody who waits, the binding is sent again: the same write, or a conflict that tells.
+// Without, it is only looked after.
+void Binder::Again(const std::string& uid, milliseconds delay) {
+  open_.at(uid).is_calling = true;
+  client_.RunAfter(delay, [this, uid] {
+    const Open& open = open_.at(uid);
+    if (!open.waiters.empty()) {
+      Post(uid);
+    } else if (open.may_have_acted) {
+      ReadPod(uid);
+    } else {
+      GiveBack(uid, "API server did not take the binding");
+    }
+  });
+}
+
+void Binder::GiveUpWaiting(const std::string& uid, std::uint64_t waiter) {
+  const auto found = open_.find(uid);
+  if (found == open_.end()) return;
+  std::vector<Waiter>& waiters = found->second.waiters;
+  const auto who = std::ranges::find(waiters, waiter, &Waiter::id);
+  if (who == waiters.end()) return;
+  const Waiter answered = std::move(*who);
+  waiters.erase(who);
+  answered.answer("API server did not answer in time; devices stay reserved until it does");
+}
+
+void Binder::Confirm(const std::string& uid) {
+  store_.Update([&](Snapshot& next) { next.Confirm(uid); });
+  End(uid, {});
+}
+
+void Binder::GiveBack(const std::string& uid, const std::string& error) {
+  store_.Update([&](Snapshot& next) { next.Unreserve(uid); });
+  End(uid, error);
+}
+
+void Binder::End(const std::string& uid, const std::string& error) {
+  auto ended = open_.extract(uid);
+  Open& open = ended.mapped();
+  const ExtenderBindingArgs& args = open.binding.args;
+  LogBind(args.pod_namespace, args.pod_name, args.node, error.empty() ? "bound" : error);
+  for (const Waiter& waiter : open.waiters) waiter.answer(error);
+  if (observer_) observer_({.args = args, .record = open.binding.record, .error = error});
+}
+
+void Binder::Verify(const std::string& pod_uid) {
+  const auto snapshot = store_.Read();
+  const scheduler::PodEntry* entry = snapshot->FindPod(pod_uid);
+  if (entry == nullptr || IsSeen(*entry)) return;
+  KubeRequest request{.target = PodPath(entry->pod->name_space, entry->pod->name)};
+  client_.Call(std::move(request), [this, pod_uid](const KubeResult& result) {
+    const auto pod = PodOf(result, policy_);
+    const bool is_gone = (result && result->status == 404) || (pod && pod->uid != pod_uid);
+    if (is_gone) {
+      store_.Update([&](Snapshot& next) { next.RemovePod(pod_uid); });
+    } else if (pod) {
+      store_.Update([&](Snapshot& next) { next.PutPod(*pod); });
+    } else {
+      client_.RunAfter(settings_.settle_period, [this, pod_uid] { Verify(pod_uid); });
+    }
+  });
+}
+
+}  // namespace offcut::api

@@ -1,0 +1,72 @@
+#include "api/binding.h"
+
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "api/device_record_json.h"
+#include "api/logging.h"
+
+namespace offcut::api {
+
+using scheduler::PodPhase;
+using scheduler::Prefilter;
+using scheduler::Reason;
+using scheduler::Snapshot;
+
+std::expected<OpenBinding, std::string> ReserveForBind(scheduler::StateStore& store,
+                                                       const scheduler::Policy& policy,
+                                                       Metrics& metrics,
+                                                       const ExtenderBindingArgs& args,
+                                                       const scheduler::Pod& pod) {
+  // A UID under another name is another pod: names are reused, UIDs are not.
+  if (pod.name != args.pod_name || pod.name_space != args.pod_namespace) {
+    return std::unexpected("pod of that UID has another name or namespace");
+  }
+  OpenBinding binding{.args = args};
+  const Reason reason = store.Update([&](Snapshot& next) {
+    auto reservation = Reserve(next, pod, args.node, policy, Prefilter::kByKubeScheduler);
+    binding.record = std::move(reservation.record);
+    const scheduler::PodEntry* entry = next.FindPod(args.pod_uid);
+    binding.is_bound = entry != nullptr && entry->phase != PodPhase::kReserved;
+    return reservation.verdict.reason;
+  });
+  if (reason == Reason::kFits) return binding;
+  const auto& info = InfoOf(reason);
+  metrics.CountBindConflict();
+  LogBind(args.pod_namespace, args.pod_name, args.node, info.code);
+  return std::unexpected(std::string(info.text));
+}
+
+std::string PodPath(std::string_view name_space, std::string_view name) {
+  std::string path = "/api/v1/namespaces/";
+  path.append(name_space).append("/pods/").append(name);
+  return path;
+}
+
+std::string PrintBinding(const OpenBinding& binding) {
+  nlohmann::json body = {{"apiVersion", "v1"},
+                         {"kind", "Binding"},
+                         {"metadata",
+                          {{"name", binding.args.pod_name},
+                           {"namespace", binding.args.pod_namespace},
+                           {"uid", binding.args.pod_uid}}},
+                         {"target", {{"kind", "Node"}, {"name", binding.args.node}}}};
+  if (!binding.record.devices.empty()) {
+    body["metadata"]["annotations"] = {
+        {std::string(kDevicesAnnotation), PrintDeviceRecord(binding.record)}};
+  }
+  return body.dump();
+}
+
+BindingState StateOf(const OpenBinding& binding, const scheduler::Pod& pod) {
+  if (pod.uid != binding.args.pod_uid) return BindingState::kGone;
+  if (pod.node_name.empty()) return BindingState::kUnbound;
+  if (pod.node_name != binding.args.node) return BindingState::kElsewhere;
+  const bool has_our_record = binding.record.devices.empty()
+                                  ? !pod.record.has_value()
+                                  : pod.record.has_value() && *pod.record == binding.record;
+  return has_our_record ? BindingState::kBound : BindingState::kElsewhere;
+}
+
+}  // namespace offcut::api

@@ -1,0 +1,222 @@
+#include "api/cluster.h"
+
+#include <optional>
+#include <random>
+#include <utility>
+
+#include <spdlog/spdlog.h>
+
+#include "api/node_json.h"
+#include "api/pod_json.h"
+
+namespace offcut::api {
+namespace {
+
+using scheduler::Inventory;
+using scheduler::Pod;
+using scheduler::Snapshot;
+
+constexpr std::string_view kNodesPath = "/api/v1/nodes";
+constexpr std::string_view kPodsPath = "/api/v1/pods";
+// kube-scheduler's own: a pod that ends comes as deleted.
+constexpr std::string_view kLivePods = "status.phase!=Succeeded,status.phase!=Failed";
+
+std::string TextAt(const nlohmann::json& object, const char* key) {
+  const auto metadata = object.find("metadata");
+  if (metadata == object.end() || !metadata->is_object()) return {};
+  const auto value = metadata->find(key);
+  return value != metadata->end() && value->is_string() ? value->get<std::string>() : "";
+}
+
+// An object that cannot be read is told and left out; it does not take the others down.
+std::optional<Inventory> NodeOf(const nlohmann::json& object, const scheduler::Policy& policy) {
+  auto parsed = ParseNodeText(object.dump(), policy.resources);
+  if (!parsed) {
+    spdlog::warn("node {} left out: {}", TextAt(object, "name"), parsed.error().message);
+    return std::nullopt;
+  }
+  for (const std::string& warning : parsed->warnings) {
+    spdlog::debug("node {}: {}", TextAt(object, "name"), warning);
+  }
+  return std::move(parsed->inventory);
+}
+
+std::optional<Pod> PodOf(const nlohmann::json& object, const scheduler::Policy& policy) {
+  auto parsed = ParsePodText(object.dump(), policy.resources);
+  if (!parsed) {
+    spdlog::warn("pod {}/{} left out: {}", TextAt(object, "namespace"), TextAt(object, "name"),
+                 parsed.error().message);
+    return std::nullopt;
+  }
+  for (const std::string& warning : parsed->warnings) {
+    spdlog::debug("pod {}/{}: {}", TextAt(object, "namespace"), TextAt(object, "name"), warning);
+  }
+  return std::move(parsed->pod);
+}
+
+}  // namespace
+
+std::expected<std::unique_ptr<Cluster>, Error> Cluster::Start(ClusterSettings settings,
+                                                              const ClusterContext& context) {
+  auto client = KubeClient::Start(settings.config, settings.client);
+  if (!client) return std::unexpected(client.error());
+  return std::unique_ptr<Cluster>(new Cluster(*std::move(client), std::move(settings), context));
+}
+
+Cluster::Cluster(std::unique_ptr<KubeClient> client, ClusterSettings settings,
+                 const ClusterContext& context)
+    : client_(std::move(client)),
+      settings_(std::move(settings)),
+      context_(context),
+      binder_(*client_, context.store, context.policy, context.recent_pods, context.metrics,
+              settings_.binder),
+      nudger_(*client_, context.store, context.policy, settings_.nudger) {
+  // What a process before us sent may still arrive.
+  binder_.HoldUntil(std::chrono::steady_clock::now() + settings_.binder.answer_timeout);
+}
+
+Cluster::~Cluster() { Stop(); }
+
+void Cluster::Stop() {
+  if (nodes_ != nullptr) nodes_->Stop();
+  if (pods_ != nullptr) pods_->Stop();
+  client_->Stop();
+}
+
+void Cluster::StartWatches() {
+  std::random_device seed;
+  nodes_ = std::make_unique<ListWatch>(
+      *client_, WatchedKind{.name = "nodes", .path = std::string(kNodesPath)},
+      WatchSinks{.replace = [this](const auto& items) { ReplaceNodes(items); },
+                 .upsert = [this](const auto& object) { UpsertNode(object); },
+                 .remove = [this](const auto& object) { RemoveNode(object); }},
+      std::mt19937_64(seed()));
+  pods_ = std::make_unique<ListWatch>(
+      *client_,
+      WatchedKind{
+          .name = "pods", .path = std::string(kPodsPath), .field_selector = std::string(kLivePods)},
+      WatchSinks{.replace = [this](const auto& items) { ReplacePods(items); },
+                 .upsert = [this](const auto& object) { UpsertPod(object); },
+                 .remove = [this](const auto& object) { RemovePod(object); }},
+      std::mt19937_64(seed()));
+  nodes_->Start();
+  pods_->Start();
+}
+
+void Cluster::TellSynced() {
+  if (!IsSynced() || std::exchange(told_synced_, true)) return;
+  if (settings_.synced) settings_.synced();
+}
+
+void Cluster::StateChanged() {
+  if (IsSynced()) nudger_.StateChanged();
+}
+
+void Cluster::ReplaceNodes(const std::vector<nlohmann::json>& items) {
+  std::vector<Inventory> nodes;
+  for (const nlohmann::json& item : items) {
+    if (auto node = NodeOf(item, context_.policy)) nodes.push_back(*std::move(node));
+  }
+  spdlog::info("listed {} nodes", nodes.size());
+  context_.store.Update([&](Snapshot& next) { next.ReplaceNodes(std::move(nodes)); });
+  nodes_synced_ = true;
+  TellSynced();
+  StateChanged();
+}
+
+void Cluster::UpsertNode(const nlohmann::json& object) {
+  auto node = NodeOf(object, context_.policy);
+  // One that has become unreadable is not what we knew any more.
+  if (!node) return RemoveNode(object);
+  const auto snapshot = context_.store.Read();
+  const scheduler::Node* known = snapshot->FindNode(node->name);
+  if (known != nullptr && known->inventory == *node) return;  // a heartbeat
+  context_.store.Update([&](Snapshot& next) { next.PutNode(*std::move(node)); });
+  StateChanged();
+}
+
+void Cluster::RemoveNode(const nlohmann::json& object) {
+  const std::string name = TextAt(object, "name");
+  context_.store.Update([&](Snapshot& next) { next.RemoveNode(name); });
+  StateChanged();
+}
+
+void Cluster::ReplacePods(const std::vector<nlohmann::json>& items) {
+  std::vector<Pod> pods;
+  for (const nlohmann::json& item : items) {
+    if (auto pod = PodOf(item, context_.policy)) pods.push_back(*std::move(pod));
+  }
+  spdlog::info("listed {} pods", pods.size());
+  for (const Pod& pod : pods) TimeNomination(pod);
+  std::vector<std::string> unseen;
+  const std::size_t ghosts = context_.store.Update([&](Snapshot& next) {
+    const std::size_t gone = next.ReplacePods(std::move(pods));
+    next.ForEachPod([&](const scheduler::PodEntry& entry) {
+      const bool is_bound = entry.phase == scheduler::PodPhase::kBound;
+      if (is_bound && !IsSeen(entry)) unseen.push_back(entry.pod->uid);
+    });
+    return gone;
+  });
+  if (pods_synced_ && ghosts > 0) {
+    context_.metrics.CountGhosts(ghosts);
+    spdlog::warn("{} pods had gone unseen", ghosts);
+  }
+  for (const std::string& uid : unseen) binder_.Verify(uid);
+  pods_synced_ = true;
+  TellSynced();
+  StateChanged();
+}
+
+void Cluster::UpsertPod(const nlohmann::json& object) {
+  auto pod = PodOf(object, context_.policy);
+  // What cannot be read asks for what we do not understand; what it held is free only once it is
+  // gone. A known pod stays as it was known.
+  if (!pod) return;
+  TimeNomination(*pod);
+  context_.store.Update([&](Snapshot& next) { next.PutPod(*std::move(pod)); });
+  StateChanged();
+}
+
+void Cluster::RemovePod(const nlohmann::json& object) {
+  const std::string uid = TextAt(object, "uid");
+  nominations_.erase(uid);
+  nudger_.Forget(uid);
+  context_.store.Update([&](Snapshot& next) { next.RemovePod(uid); });
+  StateChanged();
+}
+
+void Cluster::TimeNomination(const Pod& pod) {
+  const bool is_waiting = pod.node_name.empty() && !pod.nominated_node_name.empty();
+  const auto known = nominations_.find(pod.uid);
+  if (known != nominations_.end()) {
+    if (is_waiting && known->second.node_name == pod.nominated_node_name) return;
+    client_->Cancel(known->second.timer);
+    nominations_.erase(known);
+  }
+  if (!is_waiting) return;
+  const KubeTicket timer = client_->RunAfter(settings_.nomination_timeout, [this, uid = pod.uid] {
+    context_.store.Update([&](Snapshot& next) { next.LapseNomination(uid); });
+    StateChanged();
+  });
+  nominations_[pod.uid] = {.node_name = pod.nominated_node_name, .timer = timer};
+}
+
+void Cluster::Claim(std::shared_ptr<const Pod> pod, std::string_view node_name) {
+  const std::string uid = pod->uid;
+  context_.store.Update([&](Snapshot& next) { next.Claim(std::move(pod), node_name); });
+  client_->Post([this, uid] {
+    KubeTicket& timer = claims_[uid];
+    client_->Cancel(timer);
+    timer = client_->RunAfter(settings_.claim_timeout, [this, uid] {
+      claims_.erase(uid);
+      context_.store.Update([&](Snapshot& next) { next.DropClaim(uid); });
+      StateChanged();
+    });
+  });
+}
+
+void Cluster::DropClaim(const std::string& uid) {
+  context_.store.Update([&](Snapshot& next) { next.DropClaim(uid); });
+}
+
+}  // namespace offcut::api

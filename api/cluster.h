@@ -1,0 +1,118 @@
+// The state of a cluster, kept from its API server, and the calls that change it: composition of
+// the client, the watches of nodes and pods, the binder and the nudger.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <expected>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "api/binder.h"
+#include "api/error.h"
+#include "api/kube_client.h"
+#include "api/list_watch.h"
+#include "api/metrics.h"
+#include "api/nudger.h"
+#include "api/recent_pods.h"
+#include "scheduler/policy.h"
+#include "scheduler/state_store.h"
+
+namespace offcut::api {
+
+struct ClusterSettings {
+  KubeConfig config;
+  KubeClientSettings client;
+  BinderSettings binder;
+  NudgerSettings nudger;
+  // An advisory claim lives at most so long: a volume, Permit, or the rest of a gang may take it.
+  std::chrono::milliseconds claim_timeout = std::chrono::seconds{60};
+  // So long a nomination holds what was freed for it.
+  std::chrono::milliseconds nomination_timeout = std::chrono::minutes{5};
+  std::function<void()> synced;  // once, on the client's thread, when nodes and pods are known
+};
+
+// What the cluster works on. All of it outlives it.
+struct ClusterContext {
+  scheduler::StateStore& store;
+  const scheduler::Policy& policy;
+  RecentPods& recent_pods;
+  Metrics& metrics;
+};
+
+// Public members may be called from any thread, but for Stop(), which belongs to the owner's.
+class Cluster {
+ public:
+  // Connects to nothing yet. Errors: as KubeClient::Start has them.
+  static std::expected<std::unique_ptr<Cluster>, Error> Start(ClusterSettings settings,
+                                                              const ClusterContext& context);
+  Cluster(const Cluster&) = delete;
+  Cluster& operator=(const Cluster&) = delete;
+  ~Cluster();  // Stop()
+
+  // Once, by the owner. Nothing may be answered before IsSynced().
+  void StartWatches();
+
+  bool IsSynced() const { return nodes_synced_ && pods_synced_; }
+
+  // Calls `answer` once, with what kube-scheduler is told: empty for success.
+  void Bind(ExtenderBindingArgs args, std::function<void(std::string)> answer) {
+    binder_.Bind(std::move(args), std::move(answer));
+  }
+
+  // The pod will probably go to that node: an advisory claim, in place of an earlier one.
+  void Claim(std::shared_ptr<const scheduler::Pod> pod, std::string_view node_name);
+  // Nothing can be said about where it will go.
+  void DropClaim(const std::string& uid);
+
+  // Filter has refused the pod on all of these nodes, by that state; or has found it a place.
+  void Refused(std::shared_ptr<const scheduler::Pod> pod, std::vector<std::string> node_names,
+               std::shared_ptr<const scheduler::Snapshot> judged_on) {
+    nudger_.Refused(std::move(pod), std::move(node_names), std::move(judged_on));
+  }
+  void Offered(std::string uid) { nudger_.Forget(std::move(uid)); }
+
+  // Ends all watches and calls; binds that are open are answered.
+  void Stop();
+
+ private:
+  Cluster(std::unique_ptr<KubeClient> client, ClusterSettings settings,
+          const ClusterContext& context);
+
+  void ReplaceNodes(const std::vector<nlohmann::json>& items);
+  void UpsertNode(const nlohmann::json& object);
+  void RemoveNode(const nlohmann::json& object);
+  void ReplacePods(const std::vector<nlohmann::json>& items);
+  void UpsertPod(const nlohmann::json& object);
+  void RemovePod(const nlohmann::json& object);
+  void TimeNomination(const scheduler::Pod& pod);
+  void StateChanged();
+  void TellSynced();
+
+  const std::unique_ptr<KubeClient> client_;
+  const ClusterSettings settings_;
+  const ClusterContext context_;
+  Binder binder_;
+  Nudger nudger_;
+  std::atomic<bool> nodes_synced_ = false;
+  std::atomic<bool> pods_synced_ = false;
+
+  // Of the client's thread, but for StartWatches() and Stop().
+  bool told_synced_ = false;
+  std::unique_ptr<ListWatch> nodes_;
+  std::unique_ptr<ListWatch> pods_;
+  struct Nomination {
+    std::string node_name;
+    KubeTicket timer = 0;
+  };
+  std::unordered_map<std::string, Nomination> nominations_;  // by UID
+  std::unordered_map<std::string, KubeTicket> claims_;       // timers, by UID
+};
+
+}  // namespace offcut::api

@@ -1,0 +1,171 @@
+#include "api/nudger.h"
+
+#include <algorithm>
+#include <iterator>
+#include <tuple>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+#include <spdlog/spdlog.h>
+
+#include "api/binding.h"
+#include "scheduler/decision.h"
+
+namespace offcut::api {
+namespace {
+
+using scheduler::Pod;
+using scheduler::Prefilter;
+using scheduler::Snapshot;
+
+// The first of the nodes that takes the pod, or an empty view.
+std::string_view FirstFit(const Snapshot& snapshot, const Pod& pod,
+                          const std::vector<std::string>& node_names,
+                          const scheduler::Policy& policy) {
+  const auto verdicts = Filter(snapshot, pod, node_names, policy, Prefilter::kByKubeScheduler);
+  const auto fit = std::ranges::find_if(verdicts, &scheduler::Verdict::fits);
+  if (fit == verdicts.end()) return {};
+  return node_names[static_cast<std::size_t>(fit - verdicts.begin())];
+}
+
+}  // namespace
+
+std::vector<std::string> ChangedNodes(const Snapshot& before, const Snapshot& now) {
+  std::vector<std::string> changed;
+  const auto old_nodes = before.nodes();
+  auto old = old_nodes.begin();
+  for (const auto& node : now.nodes()) {
+    while (old != old_nodes.end() && (*old)->name() < node->name()) ++old;
+    const bool is_same =
+        old != old_nodes.end() && *old == node &&
+        before.ExpectedOn(node->name()).size() == now.ExpectedOn(node->name()).size();
+    if (!is_same) changed.push_back(node->name());
+  }
+  return changed;
+}
+
+Nudger::Nudger(KubeClient& client, scheduler::StateStore& store, const scheduler::Policy& policy,
+               NudgerSettings settings)
+    : client_(client),
+      store_(store),
+      policy_(policy),
+      settings_(settings),
+      last_node_names_(std::make_shared<const std::vector<std::string>>()),
+      checked_(store.Read()) {}
+
+void Nudger::Refused(std::shared_ptr<const Pod> pod, std::vector<std::string> node_names,
+                     std::shared_ptr<const Snapshot> judged_on) {
+  std::ranges::sort(node_names);
+  client_.Post([this, pod = std::move(pod), names = std::move(node_names),
+                judged_on = std::move(judged_on)]() mutable {
+    const std::string uid = pod->uid;
+    if (waiting_.size() >= settings_.pods_max && !waiting_.contains(uid)) return;
+    if (*last_node_names_ != names) {
+      last_node_names_ = std::make_shared<const std::vector<std::string>>(std::move(names));
+    }
+    const bool is_stale = judged_on != store_.Read();
+    if (!is_stale) judged_on.reset();
+    waiting_[uid] = {.pod = std::move(pod),
+                     .node_names = last_node_names_,
+                     .refused_at = Clock::now(),
+                     .judged_on = std::move(judged_on)};
+    if (is_stale) StateChanged();
+  });
+}
+
+void Nudger::Forget(std::string uid) {
+  client_.Post([this, uid = std::move(uid)] { waiting_.erase(uid); });
+}
+
+void Nudger::StateChanged() {
+  if (is_scheduled_ || waiting_.empty()) {
+    // Who is refused from now on is refused on a state as new as this.
+    if (waiting_.empty()) checked_ = store_.Read();
+    return;
+  }
+  is_scheduled_ = true;
+  client_.RunAfter(settings_.delay, [this] { Check(); });
+}
+
+std::vector<const Nudger::Waiting*> Nudger::InOrder() const {
+  std::vector<const Waiting*> pods;
+  pods.reserve(waiting_.size());
+  for (const auto& [uid, waiting] : waiting_) pods.push_back(&waiting);
+  std::ranges::sort(pods, [](const Waiting* a, const Waiting* b) {
+    return std::tuple(-std::int64_t{a->pod->priority}, a->pod->created_s,
+                      std::string_view(a->pod->uid)) < std::tuple(-std::int64_t{b->pod->priority},
+                                                                  b->pod->created_s,
+                                                                  std::string_view(b->pod->uid));
+  });
+  return pods;
+}
+
+void Nudger::Check() {
+  is_scheduled_ = false;
+  const auto now = store_.Read();
+  const auto changed = ChangedNodes(*checked_, *now);
+  Snapshot simulated = *now;
+  std::vector<const Pod*> woken;
+  std::vector<const scheduler::DeviceRequest*> hopeless;  // since the last one that was placed
+  bool any_too_young = false;
+  for (const Waiting* waiting : InOrder()) {
+    const Pod& pod = *waiting->pod;
+    const auto is_alike = [&](const auto* request) { return *request == pod.request; };
+    if (std::ranges::any_of(hopeless, is_alike)) continue;
+    const auto candidates = Candidates(*waiting, *now, changed);
+    const std::string_view node_name = FirstFit(simulated, pod, candidates, policy_);
+    if (node_name.empty()) {
+      if (candidates.size() == changed.size()) hopeless.push_back(&pod.request);
+      continue;
+    }
+    simulated.Claim(waiting->pod, node_name);
+    hopeless.clear();
+    if (Clock::now() - waiting->refused_at < settings_.delay) {
+      any_too_young = true;  // kube-scheduler is at it
+    } else {
+      woken.push_back(&pod);
+    }
+  }
+  for (const Pod* pod : woken) Patch(*pod);
+  if (any_too_young) {
+    StateChanged();  // the same change is looked at again
+  } else {
+    checked_ = now;
+    for (auto& [uid, waiting] : waiting_) waiting.judged_on.reset();
+  }
+}
+
+// The nodes that have changed since the pod was refused there.
+std::vector<std::string> Nudger::Candidates(const Waiting& waiting, const Snapshot& now,
+                                            const std::vector<std::string>& changed) const {
+  std::vector<std::string> candidates;
+  if (waiting.judged_on == nullptr) {
+    std::ranges::set_intersection(changed, *waiting.node_names, std::back_inserter(candidates));
+  } else {
+    std::ranges::set_intersection(ChangedNodes(*waiting.judged_on, now), *waiting.node_names,
+                                  std::back_inserter(candidates));
+  }
+  return candidates;
+}
+
+void Nudger::Patch(const Pod& pod) {
+  const auto since_epoch = std::chrono::system_clock::now().time_since_epoch();
+  const auto now_ms = std::chrono::duration_cast<std::chrono::milliseconds>(since_epoch).count();
+  const nlohmann::json patch = {
+      {"metadata",
+       {{"uid", pod.uid},  // a precondition
+        {"annotations", {{std::string(kNudgeAnnotation), std::to_string(now_ms)}}}}}};
+  KubeRequest request{.method = "PATCH",
+                      .target = PodPath(pod.name_space, pod.name),
+                      .content_type = "application/merge-patch+json",
+                      .body = patch.dump()};
+  spdlog::info("nudge {}/{}: the newest state would take it", pod.name_space, pod.name);
+  client_.Call(std::move(request), [name = pod.name](const KubeResult& result) {
+    if (OutcomeOf(result) != CallOutcome::kDone) {
+      spdlog::debug("nudge {}: {}", name, ResultText(result));
+    }
+  });
+  waiting_.erase(pod.uid);  // last: the pod may live in it alone
+}
+
+}  // namespace offcut::api

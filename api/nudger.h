@@ -1,0 +1,84 @@
+// Wakes pods that a stale no has parked.
+//
+// kube-scheduler asks again about a refused pod when something changes that it sees; what we learn
+// later than it does (a watch that lags) or alone (a claim that ends, a device that heals) it does
+// not. Such a pod would sleep for five minutes. So refused pods are remembered, and when the newest
+// state would take one and no filter has come for it, its own annotation is patched, once, which
+// wakes exactly that pod.
+// Of pods that wait for the same devices only as many are woken as could be placed together, in the
+// order of priority and age.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "api/kube_client.h"
+#include "scheduler/policy.h"
+#include "scheduler/state_store.h"
+
+namespace offcut::api {
+
+inline constexpr std::string_view kNudgeAnnotation = "offcut.dev/nudge";
+
+struct NudgerSettings {
+  // After a change: the time that kube-scheduler has to ask by itself.
+  std::chrono::milliseconds delay{250};
+  std::size_t pods_max = 10'000;  // remembered; one more is not
+};
+
+// Refused() and Offered() may be called from any thread; all else happens on the client's.
+class Nudger {
+ public:
+  // All that is named here outlives the nudger; so does the nudger the client's last callback.
+  Nudger(KubeClient& client, scheduler::StateStore& store, const scheduler::Policy& policy,
+         NudgerSettings settings = {});
+
+  // Filter has refused the pod on all of these nodes, by that state.
+  void Refused(std::shared_ptr<const scheduler::Pod> pod, std::vector<std::string> node_names,
+               std::shared_ptr<const scheduler::Snapshot> judged_on);
+  // Filter has found a node for it, or it is gone.
+  void Forget(std::string uid);
+
+  // The state has changed. On the client's thread.
+  void StateChanged();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Waiting {
+    std::shared_ptr<const scheduler::Pod> pod;
+    std::shared_ptr<const std::vector<std::string>> node_names;  // sorted
+    Clock::time_point refused_at;
+    // Set where the state was newer already when the refusal came here, until the next check.
+    std::shared_ptr<const scheduler::Snapshot> judged_on;
+  };
+
+  void Check();
+  std::vector<std::string> Candidates(const Waiting& waiting, const scheduler::Snapshot& now,
+                                      const std::vector<std::string>& changed) const;
+  std::vector<const Waiting*> InOrder() const;
+  void Patch(const scheduler::Pod& pod);
+
+  KubeClient& client_;
+  scheduler::StateStore& store_;
+  const scheduler::Policy& policy_;
+  const NudgerSettings settings_;
+
+  // Of the client's thread.
+  std::unordered_map<std::string, Waiting> waiting_;  // by UID
+  // Most pods are refused on the same nodes; they share the list.
+  std::shared_ptr<const std::vector<std::string>> last_node_names_;
+  std::shared_ptr<const scheduler::Snapshot> checked_;  // the state that was last looked at
+  bool is_scheduled_ = false;
+};
+
+// The nodes of `now` that are not as they were, by name, ascending.
+std::vector<std::string> ChangedNodes(const scheduler::Snapshot& before,
+                                      const scheduler::Snapshot& now);
+
+}  // namespace offcut::api
