@@ -52,7 +52,12 @@ std::string NoSuchPod(const Snapshot& snapshot, const std::string& wanted) {
   });
   std::ranges::sort(names);
   const std::vector<std::string_view> words(names.begin(), names.end());
-  const std::string_view closest = ClosestWord(wanted, words);
+  // The same name elsewhere is meant sooner than another name here.
+  const std::string suffix = wanted.substr(wanted.find('/'));
+  const auto elsewhere =
+      std::ranges::find_if(words, [&](std::string_view word) { return word.ends_with(suffix); });
+  const std::string_view closest =
+      elsewhere != words.end() ? *elsewhere : ClosestWord(wanted, words);
   std::string text = fmt::format("no pod {} in the snapshot", wanted);
   if (!closest.empty()) return text + fmt::format(" (did you mean \"{}\"?)", closest);
   // A finished pod is read and left out, and so is one that could not be read.

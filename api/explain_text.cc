@@ -194,14 +194,14 @@ std::string PrintExplanation(const Explanation& explanation, std::size_t nodes_m
   } else {
     text += "fits nowhere. " + PrintRefusals(explanation.refusals, explanation.nodes.size()) + "\n";
   }
+  text +=
+      "(not looked at, since kube-scheduler decides on it: node selectors, affinity, taints, "
+      "volumes)\n";
   text += TableOf(explanation, nodes_max);
   if (explanation.nodes.size() > nodes_max) {
     text += fmt::format("... and {} more\n", explanation.nodes.size() - nodes_max);
   }
   text += "\n" + PictureOf(explanation, nodes_max);
-  text +=
-      "\nNot looked at, since kube-scheduler decides on it: node selectors, affinity, taints, "
-      "volumes.\n";
   return text;
 }
 

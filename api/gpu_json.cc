@@ -83,8 +83,8 @@ json ToJson(const scheduler::Node& node) {
                  {"gpus", json::array()},
                  {"pools", json::array()},
                  {"holders", json::array()}};
-  if (node.inventory.closed) {
-    object["closed"] = scheduler::InfoOf(*node.inventory.closed).code;
+  if (node.closed) {
+    object["closed"] = scheduler::InfoOf(*node.closed).code;
   }
   for (std::size_t g = 0; g < node.state.gpus.size(); ++g) {
     object["gpus"].push_back(ToJson(node.state.gpus[g], static_cast<int>(g)));

@@ -424,11 +424,10 @@ std::string DrawNode(const Node& node, const GpuPictureStyle& style) {
   }
   std::string picture =
       fmt::format("{}  {}{}\n", Painted(name, Tone::kHeading, style), devices, share);
-  if (node.inventory.closed) {
-    picture +=
-        Painted(fmt::format("{:5}closed: {}", "", scheduler::InfoOf(*node.inventory.closed).text),
-                Tone::kWarning, style) +
-        "\n";
+  if (node.closed) {
+    picture += Painted(fmt::format("{:5}closed: {}", "", scheduler::InfoOf(*node.closed).text),
+                       Tone::kWarning, style) +
+               "\n";
   }
   for (std::size_t i = 0; i < node.state.gpus.size(); ++i) picture += DrawGpu(node, i, style);
   picture += DrawPools(node, style);
@@ -466,7 +465,7 @@ std::string DrawGpus(std::span<const std::shared_ptr<const Node>> nodes,
   for (const auto& node : nodes) {
     units_used += binpack::UsedUnits(node->state);
     units_total += binpack::TotalUnits(node->state);
-    if (HasDevices(*node) || node->inventory.closed) {
+    if (HasDevices(*node) || node->closed) {
       picture += DrawNode(*node, style);
     } else {
       without_gpus.push_back(Printable(node->name()));

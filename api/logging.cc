@@ -121,4 +121,12 @@ void LogBind(std::string_view name_space, std::string_view name, std::string_vie
   spdlog::info("bind {}/{} to {}: {}", name_space, name, node, outcome);
 }
 
+void LogRefusedRequest(std::string_view verb, int status, std::string_view body) {
+  spdlog::info("{}: answered {}: {}", verb, status, body.substr(0, kLogBodyBytesMax));
+}
+
+void LogUnreadablePod(std::string_view verb, std::string_view problem) {
+  spdlog::info("{}: pod cannot be read: {}", verb, problem.substr(0, kLogBodyBytesMax));
+}
+
 }  // namespace offcut::api

@@ -54,4 +54,11 @@ void LogPreempt(const scheduler::Pod& pod, std::size_t kept, std::size_t offered
 void LogBind(std::string_view name_space, std::string_view name, std::string_view node,
              std::string_view outcome);
 
+// "filter: answered 400: {...}"; at most kLogBodyBytesMax of the body.
+void LogRefusedRequest(std::string_view verb, int status, std::string_view body);
+// "filter: pod cannot be read: Pod.spec.containers[0]..."
+void LogUnreadablePod(std::string_view verb, std::string_view problem);
+
+inline constexpr std::size_t kLogBodyBytesMax = 512;
+
 }  // namespace offcut::api

@@ -195,7 +195,11 @@ int Run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return ReportUsage(app, error);
   }
-  return command();
+  const int code = command();
+  std::cout.flush();
+  if (std::cout) return code;
+  fmt::print(stderr, "offcut: the output could not be written\n");
+  return EXIT_FAILURE;
 }
 
 }  // namespace

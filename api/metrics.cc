@@ -47,6 +47,8 @@ prometheus::Family<T>& AddFamily(prometheus::detail::Builder<T> builder,
 
 }  // namespace
 
+std::string_view NameOf(ExtenderVerb verb) { return kVerbNames[static_cast<std::size_t>(verb)]; }
+
 struct Metrics::Series {
   using Counters = prometheus::Family<prometheus::Counter>;
   using Gauges = prometheus::Family<prometheus::Gauge>;

@@ -19,6 +19,8 @@ namespace offcut::api {
 
 enum class ExtenderVerb { kFilter, kPrioritize, kPreempt, kBind };
 
+std::string_view NameOf(ExtenderVerb verb);  // "filter"
+
 class Metrics {
  public:
   // `reasons`: what CountRejections() may be called with, in the order of the enum; that is

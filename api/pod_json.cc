@@ -333,32 +333,63 @@ std::expected<std::int64_t, Error> ParseTime(std::string_view text) {
   return minutes * 60 + *second - *zone_s;
 }
 
+namespace {
+
+// Who the pod is and where it stands.
+std::optional<Error> ReadIdentity(simdjson::dom::element element, Pod& pod) {
+  JsonErrors errors;
+  const JsonObject root(element, errors);
+  const JsonObject spec = root.Object("spec");
+  const JsonObject status = root.Object("status");
+  ReadMetadata(root.Object("metadata"), pod);
+  pod.node_name = spec.String("nodeName", kNameBytesMax);
+  pod.nominated_node_name = status.String("nominatedNodeName", kNameBytesMax);
+  pod.priority =
+      static_cast<std::int32_t>(spec.Int("priority", 0, std::numeric_limits<std::int32_t>::min(),
+                                         std::numeric_limits<std::int32_t>::max()));
+  const std::string_view phase = status.String("phase");
+  pod.is_finished = phase == "Succeeded" || phase == "Failed";
+  return errors.First();
+}
+
+// What it asks for, but for which GPUs it accepts.
+std::optional<Error> ReadRequest(simdjson::dom::element element, const ResourceNames& names,
+                                 Pod& pod) {
+  JsonErrors errors;
+  const JsonObject root(element, errors);
+  const JsonObject spec = root.Object("spec");
+  pod.has_soft_constraints = HasSoftConstraints(spec);
+  ReadContainers(spec, names, pod);
+  ReadHost(spec, names, pod);
+  return errors.First();
+}
+
+}  // namespace
+
 std::expected<ParsedPod, Error> ParsePod(simdjson::dom::element element,
                                          const ResourceNames& names) {
-  JsonErrors errors;
   ParsedPod parsed;
   Pod& pod = parsed.pod;
-  {
-    const JsonObject root(element, errors);
-    const JsonObject metadata = root.Object("metadata");
-    const JsonObject annotations = metadata.Object("annotations");
-    const JsonObject spec = root.Object("spec");
-    const JsonObject status = root.Object("status");
-    ReadMetadata(metadata, pod);
-    pod.node_name = spec.String("nodeName", kNameBytesMax);
-    pod.nominated_node_name = status.String("nominatedNodeName", kNameBytesMax);
-    pod.priority =
-        static_cast<std::int32_t>(spec.Int("priority", 0, std::numeric_limits<std::int32_t>::min(),
-                                           std::numeric_limits<std::int32_t>::max()));
-    const std::string_view phase = status.String("phase");
-    pod.is_finished = phase == "Succeeded" || phase == "Failed";
-    pod.has_soft_constraints = HasSoftConstraints(spec);
-    ReadContainers(spec, names, pod);
-    ReadHost(spec, names, pod);
-    pod.request = scheduler::EffectiveRequest(pod.containers, ReadConstraint(annotations));
-    ReadRecord(annotations, parsed);
+  if (auto error = ReadIdentity(element, pod)) return std::unexpected(*std::move(error));
+  const bool is_placed = !pod.node_name.empty();
+  if (auto error = ReadRequest(element, names, pod)) {
+    if (!is_placed) return std::unexpected(*std::move(error));
+    parsed.warnings.push_back("may hold anything on its node: " + error->message);
+    pod.containers.clear();
+    pod.is_unreadable = true;
   }
-  if (errors.First()) return std::unexpected(*errors.First());
+  JsonErrors errors;
+  const JsonObject root(element, errors);
+  const JsonObject metadata = root.Object("metadata");
+  const JsonObject annotations = metadata.Object("annotations");
+  pod.request = scheduler::EffectiveRequest(pod.containers, ReadConstraint(annotations));
+  if (errors.First()) {
+    if (!is_placed) return std::unexpected(*errors.First());
+    // Its place has been chosen; annotations may be edited for ever.
+    parsed.warnings.push_back("a constraint was dropped: " + errors.First()->message);
+    pod.request.constraint = {};
+  }
+  ReadRecord(annotations, parsed);
   return parsed;
 }
 

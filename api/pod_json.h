@@ -42,6 +42,8 @@ struct ParsedPod {
 // Requests count, and limits where the requests lack the name; zero asks for nothing. A container
 // that asks for gpumem, gpumem-percentage or gpucores has a fraction of as many GPUs as it names
 // (one if it names none; no fraction if it names zero); MiB win over a percentage.
+// A pod that stands on a node is never left out for what it asks: a request that cannot be read
+// makes it `is_unreadable`, and a constraint that cannot be read is dropped, both with a warning.
 // The record is dropped, with a warning, where it is not readable or is of another pod or node; a
 // pod that is bound to no node has none.
 std::expected<ParsedPod, Error> ParsePod(simdjson::dom::element element,

@@ -154,7 +154,10 @@ HttpResponse AnswerFilter(const ExtenderContext& context, std::string_view body)
   const std::vector<std::string>* node_names = NodeNamesOf(*args);
   if (node_names == nullptr) return FilterError("neither Nodes nor NodeNames is set");
   auto pod = ReadPod(*args->pod, context.policy);
-  if (!pod) return FilterError(std::move(pod.error().message));
+  if (!pod) {
+    LogUnreadablePod("filter", pod.error().message);
+    return FilterError(std::move(pod.error().message));
+  }
   const auto snapshot = context.store.Read();
   const auto verdicts = Filter(*snapshot, *pod, *node_names, context.policy, kPrefilter);
   CountRefusals(context.metrics, verdicts);
@@ -176,6 +179,7 @@ HttpResponse AnswerPrioritize(const ExtenderContext& context, std::string_view b
   const std::vector<std::string>* node_names = NodeNamesOf(*args);
   if (node_names == nullptr) return JsonAnswer(Print(HostPriorityList()));
   auto pod = ReadPod(*args->pod, context.policy);
+  if (!pod) LogUnreadablePod("prioritize", pod.error().message);
   const auto scores =
       pod ? Score(*context.store.Read(), *pod, *node_names, context.policy, kPrefilter)
           : std::vector<std::int64_t>(node_names->size(), 0);
@@ -224,6 +228,7 @@ HttpResponse AnswerPreempt(const ExtenderContext& context, std::string_view body
   const auto& victims = args->node_name_to_meta_victims ? args->node_name_to_meta_victims
                                                         : args->node_name_to_victims;
   const auto pod = ReadPod(*args->pod, context.policy);
+  if (!pod) LogUnreadablePod("preempt", pod.error().message);
   if (!victims || !pod) return JsonAnswer(Print(ExtenderPreemptionResult()));
   auto kept =
       Preempt(*context.store.Read(), *pod, ToCandidates(*victims), context.policy, kPrefilter);
@@ -241,9 +246,25 @@ std::expected<ExtenderBindingArgs, HttpResponse> ReadBinding(std::string_view bo
   for (const auto& [name, value] :
        {std::pair("PodName", &args->pod_name), std::pair("PodNamespace", &args->pod_namespace),
         std::pair("PodUID", &args->pod_uid), std::pair("Node", &args->node)}) {
-    if (value->empty()) return std::unexpected(BindError(std::string(name) + " is missing"));
+    if (!value->empty()) continue;
+    LogBind(args->pod_namespace, args->pod_name, args->node, "member missing");
+    return std::unexpected(BindError(std::string(name) + " is missing"));
   }
   return *std::move(args);
+}
+
+// A name belongs to one pod at a time: without a watch, a new UID is how we learn that the old pod
+// has gone.
+void ForgetPredecessors(const ExtenderContext& context, const Pod& pod) {
+  context.store.Update([&](Snapshot& next) {
+    std::vector<std::string> gone;
+    next.ForEachPod([&](const scheduler::PodEntry& entry) {
+      const Pod& other = *entry.pod;
+      const bool has_name = other.name == pod.name && other.name_space == pod.name_space;
+      if (has_name && other.uid != pod.uid) gone.push_back(other.uid);
+    });
+    for (const std::string& uid : gone) next.RemovePod(uid);
+  });
 }
 
 // Without a cluster nobody else has a say in it: what is reserved is bound.
@@ -255,6 +276,7 @@ HttpResponse BindAlone(const ExtenderContext& context, const ExtenderBindingArgs
     LogBind(args.pod_namespace, args.pod_name, args.node, "pod.unknown");
     return BindError("pod is not known to offcut");
   }
+  ForgetPredecessors(context, *pod);
   auto binding = ReserveForBind(context.store, context.policy, context.metrics, args, *pod);
   if (!binding) return BindError(std::move(binding.error()));
   context.store.Update([&](Snapshot& next) { next.Confirm(args.pod_uid); });
@@ -288,6 +310,7 @@ void AnswerExtender(const ExtenderContext& context, const HttpRequest& request,
                                          std::chrono::steady_clock::now()](HttpResponse answer) {
     const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start;
     metrics.ObserveRequest(verb, answer.status, passed.count());
+    if (answer.status != 200) LogRefusedRequest(NameOf(verb), answer.status, answer.body);
     respond(std::move(answer));
   };
   if (auto refusal = Refuse(request)) {

@@ -6,6 +6,7 @@
 #include <ostream>
 
 #include <fmt/ostream.h>
+#include <malloc.h>
 #include <spdlog/spdlog.h>
 
 #include "api/cluster.h"
@@ -22,6 +23,8 @@ namespace {
 
 // So many bodies of the largest size may be in work at one time.
 constexpr std::size_t kLargestBodiesMax = 4;
+// Blocks from this size on go back to the system when they are freed.
+constexpr int kMmapThresholdBytes = 1024 * 1024;
 
 // Blocked in every thread, so that only WaitForEnd() meets them. Before the first thread starts.
 sigset_t BlockEndSignals() {
@@ -81,7 +84,8 @@ std::expected<Servers, Error> StartServers(const ServeSettings& settings, World&
   const ServerSettings verbs{.body_bytes_max = settings.body_bytes_max,
                              .bodies_bytes_max = kLargestBodiesMax * settings.body_bytes_max,
                              .idle_timeout = settings.idle_timeout};
-  const ServerSettings reads{.body_bytes_max = std::size_t{64} * 1024};
+  const ServerSettings reads{.body_bytes_max = std::size_t{64} * 1024,
+                             .idle_timeout = settings.idle_timeout};
   const ExtenderContext context{world.store, world.policy, world.recent_pods, world.metrics,
                                 world.cluster.get()};
   Servers servers;
@@ -191,6 +195,8 @@ std::expected<void, Error> StartCluster(const ServeSettings& settings, World& wo
 int Serve(const ServeSettings& settings, std::ostream& out, std::ostream& err) {
   // Whoever reads our output may go away; that ends no service.
   std::signal(SIGPIPE, SIG_IGN);
+  // Else glibc raises the threshold as big bodies come and go, and keeps their memory.
+  mallopt(M_MMAP_THRESHOLD, kMmapThresholdBytes);
   const BackgroundLog log(settings.log_format, settings.verbosity);
   World world(log);
   auto policy = LoadPolicy(settings.policy_file);

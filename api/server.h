@@ -35,7 +35,7 @@ struct ServerSettings {
   // connection: Go does not repeat a POST that met a closing connection.
   std::chrono::milliseconds idle_timeout = std::chrono::seconds{120};
   // For the whole header from its first byte, and again for the whole body.
-  std::chrono::milliseconds read_timeout = std::chrono::seconds{30};
+  std::chrono::milliseconds read_timeout = std::chrono::seconds{10};
   std::chrono::milliseconds write_timeout = std::chrono::seconds{30};  // for a whole response
   // How long a connection that we close waits for the peer to close too. Closing at once, with
   // unread bytes about, would reset the connection and could destroy the last answer.

@@ -1,10 +1,9 @@
 #include "api/state_files.h"
 
-#include <fstream>
-#include <iterator>
-
 #include <fmt/format.h>
 
+#include "api/document.h"
+#include "api/kube_config.h"
 #include "api/object_files.h"
 #include "api/policy_file.h"
 #include "binpack/strategy.h"
@@ -13,8 +12,10 @@ namespace offcut::api {
 namespace {
 
 std::string ToLine(const PolicyError& error) {
-  std::string line = fmt::format("{}:{}:{}: {}: {}: {}", error.file, error.line, error.column,
-                                 CodeText(error.code), error.pointer, error.message);
+  std::string line =
+      fmt::format("{}:{}:{}: {}: ", error.file, error.line, error.column, CodeText(error.code));
+  if (!error.pointer.empty()) line += error.pointer + ": ";
+  line += error.message;
   if (!error.suggestion.empty()) line += fmt::format(" (did you mean \"{}\"?)", error.suggestion);
   return line;
 }
@@ -35,12 +36,9 @@ std::vector<std::string_view> StrategyNames() {
 
 std::expected<scheduler::Policy, Error> LoadPolicy(const std::string& path) {
   if (path.empty()) return scheduler::Policy{};
-  std::ifstream file(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (!file.is_open() || file.bad()) {
-    return std::unexpected(Error{ErrorKind::kNotFound, fmt::format("cannot read {}", path)});
-  }
-  auto policy = ReadPolicy(text, path, StrategyNames());
+  const auto text = ReadWholeFile(path, kMaxDocumentBytes);
+  if (!text) return std::unexpected(text.error());
+  auto policy = ReadPolicy(*text, path, StrategyNames());
   if (policy) return *std::move(policy);
   std::vector<std::string> lines;
   for (const PolicyError& error : policy.error()) lines.push_back(ToLine(error));

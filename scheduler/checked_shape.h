@@ -10,8 +10,8 @@ namespace offcut::scheduler {
 
 // The shape that is to be looked for on the node. Host resources are left out where kube-scheduler
 // has checked them. Error: the reason why the node is closed to the request, whatever is free.
-std::expected<binpack::RequestShape, Reason> CheckedShape(const Inventory& inventory,
-                                                          const Pod& pod, const Policy& policy,
+std::expected<binpack::RequestShape, Reason> CheckedShape(const Node& node, const Pod& pod,
+                                                          const Policy& policy,
                                                           Prefilter prefilter);
 
 }  // namespace offcut::scheduler

@@ -65,10 +65,11 @@ bool IsServedByDra(const std::vector<std::string>& missing, const Policy& policy
 
 }  // namespace
 
-std::expected<binpack::RequestShape, Reason> CheckedShape(const Inventory& inventory,
-                                                          const Pod& pod, const Policy& policy,
+std::expected<binpack::RequestShape, Reason> CheckedShape(const Node& node, const Pod& pod,
+                                                          const Policy& policy,
                                                           Prefilter prefilter) {
-  NodeShape on_node = ShapeOn(inventory, pod);
+  if (node.closed && !pod.request.empty()) return std::unexpected(*node.closed);
+  NodeShape on_node = ShapeOn(node.inventory, pod);
   if (on_node.mismatch) return std::unexpected(*on_node.mismatch);
   if (!on_node.missing.empty() && !IsServedByDra(on_node.missing, policy, prefilter)) {
     return std::unexpected(Reason::kResourceNotOffered);
@@ -78,7 +79,7 @@ std::expected<binpack::RequestShape, Reason> CheckedShape(const Inventory& inven
 }
 
 Verdict FilterNode(const Node& node, const Pod& pod, const Policy& policy, Prefilter prefilter) {
-  const auto shape = CheckedShape(node.inventory, pod, policy, prefilter);
+  const auto shape = CheckedShape(node, pod, policy, prefilter);
   if (!shape) return {shape.error()};
   return {ReasonOf(binpack::FindObstacle(node.state, *shape))};
 }

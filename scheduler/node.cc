@@ -174,8 +174,15 @@ Node BuildNode(Inventory inventory, std::vector<Holder> holders) {
   std::ranges::sort(holders, ComesBefore);
   NodeState state = inventory.devices;
   for (Holder& holder : holders) PlaceHolder(inventory, state, holder);
-  return {
-      .inventory = std::move(inventory), .holders = std::move(holders), .state = std::move(state)};
+  std::optional<Reason> closed = inventory.closed;
+  const auto is_unreadable = [](const Holder& holder) { return holder.pod->is_unreadable; };
+  if (!closed && std::ranges::any_of(holders, is_unreadable)) {
+    closed = Reason::kNodeHolderUnreadable;
+  }
+  return {.inventory = std::move(inventory),
+          .holders = std::move(holders),
+          .state = std::move(state),
+          .closed = closed};
 }
 
 const Offer* FindOffer(const Inventory& inventory, std::string_view resource) {

@@ -59,8 +59,9 @@ bool ComesBefore(const Holder& a, const Holder& b);
 
 struct Node {
   Inventory inventory;
-  std::vector<Holder> holders;  // ordered by ComesBefore
-  binpack::NodeState state;     // the inventory with the holders on it
+  std::vector<Holder> holders;   // ordered by ComesBefore
+  binpack::NodeState state;      // the inventory with the holders on it
+  std::optional<Reason> closed;  // the inventory's reason, or that a holder is unreadable
 
   const std::string& name() const { return inventory.name; }
 };

@@ -52,8 +52,10 @@ struct Pod {
   std::string node_name;            // spec.nodeName; empty: not bound
   std::string nominated_node_name;  // status.nominatedNodeName; empty: none
   std::int32_t priority = 0;
-  bool is_terminating = false;        // has a deletionTimestamp; holds its devices until gone
-  bool is_finished = false;           // phase Succeeded or Failed: holds nothing
+  bool is_terminating = false;  // has a deletionTimestamp; holds its devices until gone
+  bool is_finished = false;     // phase Succeeded or Failed: holds nothing
+  // It stands on a node, and what it asks for cannot be read: it may hold anything there.
+  bool is_unreadable = false;
   bool has_soft_constraints = false;  // preferred affinity or ScheduleAnyway spread of its own
   std::int64_t created_s = 0;         // creationTimestamp, seconds since 1970
   std::vector<ContainerRequest> containers;  // init containers first, in the order of the spec

@@ -16,6 +16,8 @@ constexpr std::array kReasons = std::to_array<ReasonInfo>({
      false},
     {Reason::kNodeAgentUnsupported, "node.agent-unsupported",
      "node's GPUs are run by HAMi, which offcut does not drive yet", false},
+    {Reason::kNodeHolderUnreadable, "node.holder-unreadable",
+     "node has a pod whose GPU request cannot be read", true},
     {Reason::kHostCpu, "host.cpu", "not enough free CPU beside the GPUs", true},
     {Reason::kHostMemory, "host.memory", "not enough free memory beside the GPUs", true},
     {Reason::kHostPods, "host.pods", "node holds as many pods as it may", true},

@@ -18,6 +18,7 @@ enum class Reason {
   kNodeReconfiguring,
   kNodeMigInvalid,
   kNodeAgentUnsupported,
+  kNodeHolderUnreadable,
   // The node's CPU, memory and pod count.
   kHostCpu,
   kHostMemory,

@@ -48,7 +48,7 @@ void ScoreByRank(const std::vector<NodeCost>& costs, std::vector<std::int64_t>& 
 }  // namespace
 
 NodeCost CostOf(const Node& node, const Pod& pod, const Policy& policy, Prefilter prefilter) {
-  const auto shape = CheckedShape(node.inventory, pod, policy, prefilter);
+  const auto shape = CheckedShape(node, pod, policy, prefilter);
   if (!shape || binpack::FindObstacle(node.state, *shape) != binpack::Obstacle::kNone) return {};
   const binpack::Strategy* strategy = binpack::FindStrategy(policy.strategy);
   assert(strategy != nullptr);

@@ -337,6 +337,31 @@ TEST(PodJsonTest, RefusesAnnotationsThatAreNoStrings) {
             "metadata.annotations[\"offcut.dev/gpu-models\"]: must be a string");
 }
 
+// Left out, its devices would be given to another pod.
+TEST(PodJsonTest, KeepsAPodThatStandsOnANodeWhateverItsRequestLooksLike) {
+  const auto parsed = PodFromText(
+      R"({"metadata": {"name": "p", "uid": "u"}, "spec": {"nodeName": "n", "containers": [
+          {"name": "main", "resources": {"limits": {"nvidia.com/gpucores": "101"}}}]}})");
+  ASSERT_TRUE(parsed);
+  EXPECT_TRUE(parsed->pod.is_unreadable);
+  EXPECT_EQ(parsed->pod.node_name, "n");
+  EXPECT_EQ(parsed->warnings.size(), 1U);
+}
+
+// Annotations may be edited while the pod runs.
+TEST(PodJsonTest, DropsAConstraintAboveItsLimitOnceThePodStandsOnANode) {
+  std::string models = "L40S";
+  for (std::size_t i = 0; i < kConstraintEntriesMax; ++i) models += ",L40S";
+  const auto parsed =
+      PodFromText(PodWithAnnotations(R"({"offcut.dev/gpu-models": ")" + models + R"("})",
+                                     R"({"nodeName": "n", "containers": [
+          {"name": "main", "resources": {"limits": {"nvidia.com/gpu": "2"}}}]})"));
+  ASSERT_TRUE(parsed);
+  EXPECT_FALSE(parsed->pod.is_unreadable);
+  EXPECT_EQ(parsed->pod.request.devices, (Counts{{"nvidia.com/gpu", 2}}));
+  EXPECT_EQ(parsed->pod.request.constraint, binpack::GpuConstraint{});
+}
+
 TEST(ParseTimeTest, ReadsRfc3339) {
   EXPECT_EQ(ParseTime("1970-01-01T00:00:00Z"), 0);
   // 20786 days and 19:24:15 after 1970-01-01.

@@ -112,5 +112,18 @@ TEST(RoutesTest, ALimitOfTheReaderIs413) {
   EXPECT_EQ(json::parse(answer.body)["error"], "NodeNames[0] has more than 253 bytes");
 }
 
+// Eight pods of one name, one after the other, on a node of eight GPUs: at most one of them lives.
+TEST(RoutesTest, WithoutAWatchANewUidOfANameFreesTheDevicesOfTheOldPod) {
+  ExtenderWorld world(testing::SnapshotOf({testing::WholeInventory("n", 2)}));
+  for (int i = 0; i < 8; ++i) {
+    const std::string uid = "uid-" + std::to_string(i);
+    scheduler::Pod pod = testing::PodFromText("job-0 nvidia.com/gpu=2");
+    pod.uid = uid;
+    world.Json("/v1/filter", NamesBody(PodJson(pod), {"n"}));
+    EXPECT_EQ(world.Json("/v1/bind", BindBody("job-0", uid, "n"))["Error"], "");
+  }
+  EXPECT_EQ(world.store.Read()->pod_count(), 1U);
+}
+
 }  // namespace
 }  // namespace offcut::api

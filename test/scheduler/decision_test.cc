@@ -336,5 +336,20 @@ TEST(ReasonTest, HasOneShortConstantTextAndOneCodeForEachReason) {
   }
 }
 
+// It may hold any of them: nobody else gets one until it has left.
+TEST(FilterTest, ANodeWithAHolderThatCannotBeReadTakesNoPodThatAsksForDevices) {
+  Pod unreadable = PodFromText("p node=n");
+  unreadable.is_unreadable = true;
+  Snapshot snapshot = SnapshotOf({WholeInventory("n", 2)}, {unreadable});
+  const std::vector<std::string> names = {"n"};
+  const auto verdict_of = [&](std::string_view pod) {
+    return Filter(snapshot, PodFromText(pod), names, {}, Prefilter::kNone)[0].reason;
+  };
+  EXPECT_EQ(verdict_of("q nvidia.com/gpu=1"), Reason::kNodeHolderUnreadable);
+  EXPECT_EQ(verdict_of("q"), Reason::kFits);
+  snapshot.RemovePod("uid-p");
+  EXPECT_EQ(verdict_of("q nvidia.com/gpu=1"), Reason::kFits);
+}
+
 }  // namespace
 }  // namespace offcut::scheduler
