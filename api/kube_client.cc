@@ -105,9 +105,10 @@ class KubeClient::Loop {
   void PumpBindings();
   void Launch(const ExchangePointer& exchange);
 
-  KubeAwaitable<void> Run(ExchangePointer exchange);
-  KubeAwaitable<Attempt> TryOnce(ExchangePointer exchange, std::string token, bool may_reuse);
-  KubeAwaitable<KubeResult> ReadResponse(ExchangePointer exchange, HttpResponseReader& reader);
+  KubeAwaitable<void> Run(ExchangePointer launched);
+  // References in these live in the frame of Run().
+  KubeAwaitable<Attempt> TryOnce(Exchange& exchange, const std::string& token, bool may_reuse);
+  KubeAwaitable<KubeResult> ReadResponse(Exchange& exchange, HttpResponseReader& reader);
   void Keep(Exchange& exchange, const HttpResponseReader& reader, const KubeResult& result);
 
   void OnDeadline(KubeTicket ticket);
@@ -219,12 +220,13 @@ void KubeClient::Loop::Launch(const ExchangePointer& exchange) {
   asio::post(io_, [this, exchange] { asio::co_spawn(io_, Run(exchange), LogEscape); });
 }
 
-KubeAwaitable<void> KubeClient::Loop::Run(ExchangePointer exchange) {
+KubeAwaitable<void> KubeClient::Loop::Run(ExchangePointer launched) {
+  const ExchangePointer exchange = std::move(launched);
   bool may_reuse = true;
   bool has_new_token = false;
   while (!exchange->is_finished) {
     const std::string token = credentials_.Token(steady_clock::now());
-    Attempt attempt = co_await TryOnce(exchange, token, may_reuse);
+    Attempt attempt = co_await TryOnce(*exchange, token, may_reuse);
     const bool may_repeat = !exchange->MayHaveActed() || IsRead(exchange->request);
     if (attempt.met_closing && may_repeat) {
       may_reuse = false;
@@ -239,39 +241,39 @@ KubeAwaitable<void> KubeClient::Loop::Run(ExchangePointer exchange) {
   }
 }
 
-KubeAwaitable<Attempt> KubeClient::Loop::TryOnce(ExchangePointer exchange, std::string token,
+KubeAwaitable<Attempt> KubeClient::Loop::TryOnce(Exchange& exchange, const std::string& token,
                                                  bool may_reuse) {
-  auto text = RequestText(exchange->request, credentials_.Config(), token);
+  auto text = RequestText(exchange.request, credentials_.Config(), token);
   if (!text) co_return Attempt{Failed(false, std::move(text.error()))};
   const TlsContext tls = credentials_.Tls(steady_clock::now());
-  exchange->connection = may_reuse ? pool_.Take(tls) : nullptr;
-  const bool reuses = exchange->connection != nullptr;
+  exchange.connection = may_reuse ? pool_.Take(tls) : nullptr;
+  const bool reuses = exchange.connection != nullptr;
   if (!reuses) {
-    exchange->connection = std::make_shared<KubeConnection>(io_.get_executor(), tls);
+    exchange.connection = std::make_shared<KubeConnection>(io_.get_executor(), tls);
     const KubeConnection::Result opened =
-        co_await exchange->connection->Open(credentials_.Config(), settings_.connect_timeout);
+        co_await exchange.connection->Open(credentials_.Config(), settings_.connect_timeout);
     if (!opened) co_return Attempt{Failed(false, opened.error())};
   }
-  const KubeConnection::Result written = co_await exchange->connection->Write(*text);
+  const KubeConnection::Result written = co_await exchange.connection->Write(*text);
   if (!written) {
-    exchange->connection->Close();
-    co_return Attempt{Failed(exchange->MayHaveActed(), written.error()), reuses};
+    exchange.connection->Close();
+    co_return Attempt{Failed(exchange.MayHaveActed(), written.error()), reuses};
   }
   HttpResponseReader reader(settings_.header_bytes_max);
   KubeResult result = co_await ReadResponse(exchange, reader);
-  Keep(*exchange, reader, result);
+  Keep(exchange, reader, result);
   const bool met_closing = reuses && !result && !reader.HasBegun();
   co_return Attempt{std::move(result), met_closing};
 }
 
-KubeAwaitable<KubeResult> KubeClient::Loop::ReadResponse(ExchangePointer exchange,
+KubeAwaitable<KubeResult> KubeClient::Loop::ReadResponse(Exchange& exchange,
                                                          HttpResponseReader& reader) {
-  KubeConnection& connection = *exchange->connection;
-  BodyTaker body(*exchange, reader, settings_);
+  KubeConnection& connection = *exchange.connection;
+  BodyTaker body(exchange, reader, settings_);
   while (!reader.IsDone()) {
-    if (exchange->IsStream() && reader.HasHead()) {
-      exchange->has_deadline = false;
-      connection.ExpireAfter(exchange->stream.silence_timeout);
+    if (exchange.IsStream() && reader.HasHead()) {
+      exchange.has_deadline = false;
+      connection.ExpireAfter(exchange.stream.silence_timeout);
     }
     const KubeConnection::Result received = co_await connection.Receive();
     if (!received) co_return Failed(true, received.error());
@@ -281,7 +283,7 @@ KubeAwaitable<KubeResult> KubeClient::Loop::ReadResponse(ExchangePointer exchang
     if (!used) co_return Failed(true, used.error());
     connection.Consume(*used);
     if (!body.Problem().empty()) co_return Failed(true, body.Problem());
-    if (exchange->is_finished) co_return Failed(true, "given up");
+    if (exchange.is_finished) co_return Failed(true, "given up");
     if (is_end) {
       const auto ended = reader.PutEnd();
       if (!ended) co_return Failed(true, ended.error());
@@ -422,8 +424,8 @@ KubeTicket KubeClient::Stream(KubeRequest request, KubeStream stream) {
 
 KubeTicket KubeClient::RunAfter(std::chrono::milliseconds delay, std::function<void()> run) {
   const KubeTicket ticket = loop_->NextTicket();
-  loop_->Hand([loop = loop_.get(), ticket, delay, run = std::move(run)] {
-    loop->BeginTimer(ticket, delay, run);
+  loop_->Hand([loop = loop_.get(), ticket, delay, run = std::move(run)]() mutable {
+    loop->BeginTimer(ticket, delay, std::move(run));
   });
   return ticket;
 }

@@ -19,8 +19,8 @@ namespace offcut::api {
 
 // Every limit. All must be positive.
 struct KubeClientSettings {
-  double qps = 50;  // calls a second of KubeLimit::kRate in the long run, and at once
-  double burst = 100;
+  double qps = 50;                          // calls a second of KubeLimit::kRate in the long run
+  double burst = 100;                       // and at once; 1 or more
   std::size_t bindings_in_flight_max = 64;  // one more waits
   std::size_t calls_max = 10'000;           // in work or waiting, streams included; one more fails
 
@@ -87,8 +87,8 @@ class KubeClient {
   bool RunsInThisThread() const;
   const KubeConfig& Config() const;
 
-  // Answers all that is in work with an error and ends the thread. Idempotent. By the owner, and
-  // not on the client's thread.
+  // Answers all that is in work with an error and ends the thread, which waits for a resolver of
+  // host names that hangs. Idempotent. By the owner, and not on the client's thread.
   void Stop();
 
  private:

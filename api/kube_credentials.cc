@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include <boost/asio/buffer.hpp>
@@ -128,18 +129,21 @@ std::expected<TlsContext, Error> KubeCredentials::MakeContext(const Material& ma
   auto context = std::make_shared<ssl::context>(ssl::context::tls_client);
   SSL_CTX_set_min_proto_version(context->native_handle(), TLS1_2_VERSION);
   const bool verify = !config_.insecure_skip_tls_verify;
-  context->set_verify_mode(verify ? ssl::verify_peer : ssl::verify_none, error);
+  std::ignore = context->set_verify_mode(verify ? ssl::verify_peer : ssl::verify_none, error);
   if (config_.authorities.IsEmpty()) {
-    context->set_default_verify_paths(error);
+    std::ignore = context->set_default_verify_paths(error);
     if (error) return BadPem("the system's authorities", config_.authorities, error);
   } else {
-    context->add_certificate_authority(boost::asio::buffer(material.authorities), error);
+    std::ignore =
+        context->add_certificate_authority(boost::asio::buffer(material.authorities), error);
     if (error) return BadPem("the certificate authority", config_.authorities, error);
   }
   if (config_.client_certificate.IsEmpty()) return context;
-  context->use_certificate_chain(boost::asio::buffer(material.client_certificate), error);
+  std::ignore =
+      context->use_certificate_chain(boost::asio::buffer(material.client_certificate), error);
   if (error) return BadPem("the client certificate", config_.client_certificate, error);
-  context->use_private_key(boost::asio::buffer(material.client_key), ssl::context::pem, error);
+  std::ignore =
+      context->use_private_key(boost::asio::buffer(material.client_key), ssl::context::pem, error);
   if (error) return BadPem("the client key", config_.client_key, error);
   return context;
 }

@@ -1,6 +1,6 @@
-// The only file that knows Beast, hence its length. A Listener is the one thread and what it owns;
-// a Connection is one peer and its coroutine; an Answer is the way back from a handler, wherever
-// that runs.
+// All of the server that knows Beast, hence its length. A Listener is the one thread and what it
+// owns; a Connection is one peer and its coroutine; an Answer is the way back from a handler,
+// wherever that runs.
 #include "api/server.h"
 
 #include <algorithm>

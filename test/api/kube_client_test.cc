@@ -183,12 +183,15 @@ TEST(KubeClientTest, DoesNotRepeatAReadOnAFreshConnection) {
   EXPECT_EQ(server.Connections(), 1);
 }
 
+// On a kept connection, so that the request is written at once.
 TEST(KubeClientTest, GivesUpAtTheDeadline) {
   ScriptedServer server([](Peer& peer, int) {
     peer.ReadRequest();
+    peer.Send(Reply(200, ""));
     peer.WaitForClose();
   });
   const auto client = StartClient(PlainConfig(server.Port()));
+  ASSERT_TRUE(Ask(*client, Get("/")));
   KubeRequest request = Post("/", "{}");
   request.timeout = milliseconds{20};
   const KubeResult result = Ask(*client, request);
@@ -198,14 +201,17 @@ TEST(KubeClientTest, GivesUpAtTheDeadline) {
 }
 
 TEST(KubeClientTest, KnowsThatACallWhoseTurnNeverCameWasNotSent) {
-  ScriptedServer server([](Peer& peer, int) {
+  std::promise<void> arrived;
+  ScriptedServer server([&arrived](Peer& peer, int) {
     peer.ReadRequest();
+    arrived.set_value();
     peer.WaitForClose();
   });
   KubeClientSettings settings;
   settings.bindings_in_flight_max = 1;
   const auto client = StartClient(PlainConfig(server.Port()), settings);
   auto first = Begin(*client, Post("/", "{}"));
+  arrived.get_future().wait();
   KubeRequest request = Post("/", "{}");
   request.timeout = milliseconds{1};
   const KubeResult second = Ask(*client, request);
@@ -473,12 +479,12 @@ TEST(KubeClientTest, TakesCallsFromManyThreadsWhileItStops) {
   const auto client = StartClient(PlainConfig(server.Port()));
   std::atomic<int> answers = 0;
   std::vector<std::thread> threads;
-  constexpr int kThreads = 4;
-  constexpr int kCalls = 50;
-  std::latch begun(kThreads);
-  for (int i = 0; i < kThreads; ++i) {
+  constexpr int thread_count = 4;
+  constexpr int call_count = 50;
+  std::latch begun(thread_count);
+  for (int i = 0; i < thread_count; ++i) {
     threads.emplace_back([&] {
-      for (int call = 0; call < kCalls; ++call) {
+      for (int call = 0; call < call_count; ++call) {
         client->Call(Get("/"), [&answers](const KubeResult&) { ++answers; });
         client->Cancel(client->RunAfter(milliseconds{1}, [] {}));
         if (call == 2) begun.count_down();
@@ -488,7 +494,7 @@ TEST(KubeClientTest, TakesCallsFromManyThreadsWhileItStops) {
   begun.wait();
   client->Stop();
   for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(answers, kThreads * kCalls);
+  EXPECT_EQ(answers, thread_count * call_count);
 }
 
 }  // namespace
