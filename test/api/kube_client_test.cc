@@ -97,6 +97,21 @@ TEST(KubeClientTest, ReadsFromAServerThatClosesWithoutSayingSo) {
   }
 }
 
+TEST(KubeClientTest, SendsNoChangeOnAConnectionThatIsKnownToBeClosed) {
+  std::promise<void> closed;
+  ScriptedServer server([&closed](Peer& peer, int number) {
+    peer.ReadRequest();
+    peer.Send(Reply(201, ""));
+    peer.Close();
+    if (number == 0) closed.set_value();
+  });
+  const auto client = StartClient(PlainConfig(server.Port()));
+  ASSERT_TRUE(Ask(*client, Post("/", "{}")));
+  closed.get_future().wait();
+  const KubeResult result = Ask(*client, Post("/", "{}"));
+  EXPECT_TRUE(result) << result.error().message;
+}
+
 TEST(KubeClientTest, ReadsABodyOfManyMegabytes) {
   const std::string body(20'000'003, 'x');
   ScriptedServer server(Always(Reply(200, body)));

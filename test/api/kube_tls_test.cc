@@ -1,5 +1,7 @@
 // Who the server is, and who we are: TLS against a server with certificates made on the spot.
+#include <chrono>
 #include <cstdint>
+#include <future>
 #include <string>
 #include <utility>
 
@@ -120,6 +122,23 @@ TEST(KubeTlsTest, KeepsAConnectionForTheNextCall) {
   const auto client = StartClient(TlsConfig(server.Port(), authority.Pem()));
   for (int i = 0; i < 10; ++i) ASSERT_EQ(TextOf(Ask(*client, Post("/", "{}"))), "secure");
   EXPECT_EQ(server.Connections(), 1);
+}
+
+TEST(KubeTlsTest, SendsNoChangeOnAConnectionThatIsKnownToBeClosed) {
+  const CertificateAuthority authority("authority");
+  std::promise<void> closed;
+  ScriptedServer server(
+      [&closed](Peer& peer, int number) {
+        peer.ReadRequest();
+        peer.Send(Reply(201, "secure"));
+        peer.Close();
+        if (number == 0) closed.set_value();
+      },
+      Certified(authority, "IP:127.0.0.1"));
+  const auto client = StartClient(TlsConfig(server.Port(), authority.Pem()));
+  ASSERT_EQ(TextOf(Ask(*client, Post("/", "{}"))), "secure");
+  closed.get_future().wait();
+  EXPECT_EQ(TextOf(Ask(*client, Post("/", "{}"))), "secure");
 }
 
 TEST(KubeTlsTest, SendsAndReadsBodiesOfManyRecords) {

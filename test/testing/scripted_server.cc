@@ -111,6 +111,11 @@ void Peer::WaitForClose() {
   while (ReceiveSome()) received_.clear();
 }
 
+void Peer::Close() {
+  if (tls_ != nullptr) SSL_shutdown(tls_);
+  ::shutdown(socket_, SHUT_RDWR);
+}
+
 void Peer::Reset() {
   const linger at_once{.l_onoff = 1, .l_linger = 0};
   ::setsockopt(socket_, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);

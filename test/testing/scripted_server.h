@@ -39,6 +39,8 @@ class Peer {
   bool Send(std::string_view bytes);
   // Waits for the client to close, and drops what it sends.
   void WaitForClose();
+  // Closes now; on loopback the client's end knows it when this returns.
+  void Close();
   // Ends the connection with a reset instead of in good order.
   void Reset();
 
