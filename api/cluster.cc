@@ -1,11 +1,13 @@
 #include "api/cluster.h"
 
+#include <future>
 #include <optional>
 #include <random>
 #include <utility>
 
 #include <spdlog/spdlog.h>
 
+#include "api/explain_text.h"
 #include "api/node_json.h"
 #include "api/pod_json.h"
 
@@ -16,6 +18,8 @@ using scheduler::Inventory;
 using scheduler::Pod;
 using scheduler::Snapshot;
 
+constexpr std::chrono::seconds kReleasePatience{2};
+constexpr std::chrono::seconds kLabelRetry{1};
 constexpr std::string_view kNodesPath = "/api/v1/nodes";
 constexpr std::string_view kPodsPath = "/api/v1/pods";
 // kube-scheduler's own: a pod that ends comes as deleted.
@@ -54,6 +58,11 @@ std::optional<Pod> PodOf(const nlohmann::json& object, const scheduler::Policy& 
   return std::move(parsed->pod);
 }
 
+BinderSettings WithFence(BinderSettings settings, std::function<bool()> may_bind) {
+  settings.may_bind = std::move(may_bind);
+  return settings;
+}
+
 }  // namespace
 
 std::expected<std::unique_ptr<Cluster>, Error> Cluster::Start(ClusterSettings settings,
@@ -68,29 +77,62 @@ Cluster::Cluster(std::unique_ptr<KubeClient> client, ClusterSettings settings,
     : client_(std::move(client)),
       settings_(std::move(settings)),
       context_(context),
+      events_(*client_, settings_.instance, {}, [this] { context_.metrics.CountDroppedEvent(); }),
       binder_(*client_, context.store, context.policy, context.recent_pods, context.metrics,
-              settings_.binder),
+              WithFence(settings_.binder, [this] { return WhyNot().empty(); }),
+              [this](const BindResult& result) { RecordBind(result); }),
       nudger_(*client_, context.store, context.policy, settings_.nudger) {
   // What a process before us sent may still arrive.
   binder_.HoldUntil(std::chrono::steady_clock::now() + settings_.binder.answer_timeout);
+  if (!settings_.election) return;
+  election_ = std::make_unique<LeaderElection>(
+      *client_, *settings_.election, std::mt19937_64(std::random_device()()),
+      [this] { BeginToLead(); }, [this] { EndToLead(); });
 }
 
 Cluster::~Cluster() { Stop(); }
 
 void Cluster::Stop() {
-  if (nodes_ != nullptr) nodes_->Stop();
-  if (pods_ != nullptr) pods_->Stop();
+  std::promise<void> ended;
+  const bool runs = client_->Post([&] {
+    nodes_.reset();
+    pods_.reset();
+    if (election_ == nullptr) return ended.set_value();
+    election_->Release([&ended] { ended.set_value(); });
+  });
+  // The client answers what is out when it stops, at the latest.
+  if (runs) ended.get_future().wait_for(kReleasePatience);
   client_->Stop();
 }
 
+std::string_view Cluster::WhyNot() const {
+  if (!IsSynced()) return "not synced with the API server yet";
+  if (!AnswersOnlyAsLeader()) return {};
+  if (!IsLeading()) return "another replica leads";
+  return is_taking_over_ ? "taking over: pods are being listed" : "";
+}
+
 void Cluster::StartWatches() {
-  std::random_device seed;
+  client_->Post([this] {
+    WatchNodes();
+    WatchPods();
+    if (AnswersOnlyAsLeader()) LabelOurselves(false);  // of an earlier life
+    if (election_ != nullptr) election_->Start();
+  });
+}
+
+void Cluster::WatchNodes() {
   nodes_ = std::make_unique<ListWatch>(
       *client_, WatchedKind{.name = "nodes", .path = std::string(kNodesPath)},
       WatchSinks{.replace = [this](const auto& items) { ReplaceNodes(items); },
                  .upsert = [this](const auto& object) { UpsertNode(object); },
                  .remove = [this](const auto& object) { RemoveNode(object); }},
-      std::mt19937_64(seed()));
+      std::mt19937_64(std::random_device()()));
+  nodes_->Start();
+}
+
+// Begins with a list that is at least as new as this call.
+void Cluster::WatchPods() {
   pods_ = std::make_unique<ListWatch>(
       *client_,
       WatchedKind{
@@ -98,9 +140,74 @@ void Cluster::StartWatches() {
       WatchSinks{.replace = [this](const auto& items) { ReplacePods(items); },
                  .upsert = [this](const auto& object) { UpsertPod(object); },
                  .remove = [this](const auto& object) { RemovePod(object); }},
-      std::mt19937_64(seed()));
-  nodes_->Start();
+      std::mt19937_64(std::random_device()()));
   pods_->Start();
+}
+
+// A predecessor's bindings may still be on their way to us, and to the API server.
+void Cluster::BeginToLead() {
+  context_.metrics.SetLeading(true);
+  if (!AnswersOnlyAsLeader()) return;
+  is_taking_over_ = true;
+  binder_.HoldUntil(std::chrono::steady_clock::now() + settings_.binder.answer_timeout);
+  WatchPods();
+  LabelOurselves(true);
+}
+
+void Cluster::EndToLead() {
+  context_.metrics.SetLeading(false);
+  if (AnswersOnlyAsLeader()) LabelOurselves(false);
+}
+
+void Cluster::LabelOurselves(bool as_leader) {
+  nlohmann::json patch;
+  nlohmann::json& label = patch["metadata"]["labels"][std::string(kLeaderLabel)];
+  if (as_leader) label = "true";  // else null, which removes it
+  KubeRequest request{.method = "PATCH",
+                      .target = PodPath(settings_.pod_namespace, settings_.pod_name),
+                      .content_type = "application/merge-patch+json",
+                      .body = patch.dump(),
+                      .limit = KubeLimit::kNone};
+  client_->Call(std::move(request), [this, as_leader](const KubeResult& result) {
+    if (OutcomeOf(result) == CallOutcome::kDone) return;
+    spdlog::warn("label of our pod: {}", ResultText(result));
+    client_->RunAfter(kLabelRetry, [this, as_leader] {
+      if (IsLeading() == as_leader) LabelOurselves(as_leader);
+    });
+  });
+}
+
+void Cluster::Refused(std::shared_ptr<const Pod> pod, std::vector<std::string> node_names,
+                      const std::vector<scheduler::ReasonCount>& refusals,
+                      std::shared_ptr<const Snapshot> judged_on) {
+  std::string key;
+  for (const scheduler::ReasonCount& refusal : refusals) {
+    key.append(InfoOf(refusal.reason).code).append(" ");
+  }
+  events_.Record({.name_space = pod->name_space,
+                  .pod = pod->name,
+                  .pod_uid = pod->uid,
+                  .node = {},
+                  .is_warning = true,
+                  .reason = "OffcutRefused",
+                  .action = "Filtering",
+                  .note = PrintRefusals(refusals, node_names.size()),
+                  .key = std::move(key)});
+  nudger_.Refused(std::move(pod), std::move(node_names), std::move(judged_on));
+}
+
+void Cluster::RecordBind(const BindResult& result) {
+  const bool is_bound = result.error.empty();
+  if (is_bound && result.record.devices.empty()) return;
+  events_.Record({.name_space = result.args.pod_namespace,
+                  .pod = result.args.pod_name,
+                  .pod_uid = result.args.pod_uid,
+                  .node = result.args.node,
+                  .is_warning = !is_bound,
+                  .reason = is_bound ? "OffcutBound" : "OffcutBindFailed",
+                  .action = "Binding",
+                  .note = is_bound ? DevicesText(result.record) : result.error,
+                  .key = is_bound ? "bound" : result.error});
 }
 
 void Cluster::TellSynced() {
@@ -162,6 +269,7 @@ void Cluster::ReplacePods(const std::vector<nlohmann::json>& items) {
     spdlog::warn("{} pods had gone unseen", ghosts);
   }
   for (const std::string& uid : unseen) binder_.Verify(uid);
+  is_taking_over_ = false;
   pods_synced_ = true;
   TellSynced();
   StateChanged();

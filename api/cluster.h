@@ -1,5 +1,5 @@
 // The state of a cluster, kept from its API server, and the calls that change it: composition of
-// the client, the watches of nodes and pods, the binder and the nudger.
+// the client, the watches of nodes and pods, the binder, the nudger, events, and the election.
 #pragma once
 
 #include <atomic>
@@ -8,7 +8,7 @@
 #include <expected>
 #include <functional>
 #include <memory>
-#include <span>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -16,11 +16,14 @@
 
 #include "api/binder.h"
 #include "api/error.h"
+#include "api/event_recorder.h"
 #include "api/kube_client.h"
+#include "api/leader_election.h"
 #include "api/list_watch.h"
 #include "api/metrics.h"
 #include "api/nudger.h"
 #include "api/recent_pods.h"
+#include "scheduler/explain.h"
 #include "scheduler/policy.h"
 #include "scheduler/state_store.h"
 
@@ -35,8 +38,17 @@ struct ClusterSettings {
   std::chrono::milliseconds claim_timeout = std::chrono::seconds{60};
   // So long a nomination holds what was freed for it.
   std::chrono::milliseconds nomination_timeout = std::chrono::minutes{5};
+  std::string instance = "offcut";  // of this process, in events; at most 128 bytes
+  // Empty: no Lease. It guards what only one replica may do in the background.
+  std::optional<LeaderElectionSettings> election;
+  // Our own pod, where a Service stands before several replicas: it selects the one that has the
+  // label kLeaderLabel, and only who leads answers. Empty: whoever is asked answers.
+  std::string pod_name;
+  std::string pod_namespace;
   std::function<void()> synced;  // once, on the client's thread, when nodes and pods are known
 };
+
+inline constexpr std::string_view kLeaderLabel = "offcut.dev/leader";  // "true"
 
 // What the cluster works on. All of it outlives it.
 struct ClusterContext {
@@ -60,6 +72,10 @@ class Cluster {
   void StartWatches();
 
   bool IsSynced() const { return nodes_synced_ && pods_synced_; }
+  bool IsLeading() const { return election_ == nullptr || election_->IsLeading(); }
+
+  // Why nothing may be answered now; empty: all may be.
+  std::string_view WhyNot() const;
 
   // Calls `answer` once, with what kube-scheduler is told: empty for success.
   void Bind(ExtenderBindingArgs args, std::function<void(std::string)> answer) {
@@ -73,9 +89,8 @@ class Cluster {
 
   // Filter has refused the pod on all of these nodes, by that state; or has found it a place.
   void Refused(std::shared_ptr<const scheduler::Pod> pod, std::vector<std::string> node_names,
-               std::shared_ptr<const scheduler::Snapshot> judged_on) {
-    nudger_.Refused(std::move(pod), std::move(node_names), std::move(judged_on));
-  }
+               const std::vector<scheduler::ReasonCount>& refusals,
+               std::shared_ptr<const scheduler::Snapshot> judged_on);
   void Offered(std::string uid) { nudger_.Forget(std::move(uid)); }
 
   // Ends all watches and calls; binds that are open are answered.
@@ -94,16 +109,27 @@ class Cluster {
   void TimeNomination(const scheduler::Pod& pod);
   void StateChanged();
   void TellSynced();
+  void WatchNodes();
+  void WatchPods();
+  bool AnswersOnlyAsLeader() const { return !settings_.pod_name.empty(); }
+  void BeginToLead();
+  void EndToLead();
+  void LabelOurselves(bool as_leader);
+  void RecordBind(const BindResult& result);
 
   const std::unique_ptr<KubeClient> client_;
   const ClusterSettings settings_;
   const ClusterContext context_;
+  EventRecorder events_;
   Binder binder_;
   Nudger nudger_;
+  std::unique_ptr<LeaderElection> election_;  // null: none
   std::atomic<bool> nodes_synced_ = false;
   std::atomic<bool> pods_synced_ = false;
+  // We lead, and the pods have not been listed since: a predecessor may have bound some.
+  std::atomic<bool> is_taking_over_ = false;
 
-  // Of the client's thread, but for StartWatches() and Stop().
+  // Of the client's thread.
   bool told_synced_ = false;
   std::unique_ptr<ListWatch> nodes_;
   std::unique_ptr<ListWatch> pods_;

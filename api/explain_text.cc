@@ -66,14 +66,6 @@ std::string FractionText(const binpack::Fraction& fraction) {
   return text;
 }
 
-std::string DevicesText(const scheduler::DeviceRecord& record) {
-  std::string text = Joined(record.devices, DeviceText);
-  if (!text.empty() && record.certainty == scheduler::Certainty::kAssumed) {
-    text += " (assumed: the kubelet picks)";
-  }
-  return text;
-}
-
 std::string TermsText(const NodeExplanation& node) {
   return Joined(
       node.cost.terms,
@@ -151,6 +143,14 @@ json NodeJson(const NodeExplanation& node, const scheduler::Pod& pod) {
 }
 
 }  // namespace
+
+std::string DevicesText(const scheduler::DeviceRecord& record) {
+  std::string text = Joined(record.devices, DeviceText);
+  if (!text.empty() && record.certainty == scheduler::Certainty::kAssumed) {
+    text += " (assumed: the kubelet picks)";
+  }
+  return text;
+}
 
 std::string AsksOf(const scheduler::Pod& pod) {
   std::string text = Joined(

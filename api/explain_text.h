@@ -23,6 +23,9 @@ nlohmann::json ToJson(const scheduler::Explanation& explanation);
 // What a pod asks for, in one line: "2 x nvidia.com/gpu"; "no GPU".
 std::string AsksOf(const scheduler::Pod& pod);
 
+// What is on record, in one line: "GPU 3, GPU 4 (assumed: the kubelet picks)"; empty: no device.
+std::string DevicesText(const scheduler::DeviceRecord& record);
+
 // "0/14 nodes are available: 8 not enough free GPUs, 6 ...", as kube-scheduler puts it.
 std::string PrintRefusals(const std::vector<scheduler::ReasonCount>& refusals, std::size_t nodes);
 

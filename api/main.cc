@@ -30,6 +30,55 @@ constexpr const char* kPolicyHelp = "Policy file; without it the defaults hold";
 // Runs after the command line has been read; returns the exit code.
 using Command = std::function<int()>;
 
+void AddLeaderElection(CLI::App& serve, ServeSettings& settings) {
+  static std::int64_t lease_s = settings.lease_duration.count();
+  static std::int64_t renew_s = settings.renew_deadline.count();
+  static std::int64_t retry_s = settings.retry_period.count();
+  static std::string elect = "none";
+  serve
+      .add_option("--leader-elect", elect,
+                  "none; lease: one of several replicas does the background work, and whoever is "
+                  "asked answers (sidecars of kube-scheduler); service: only the leader answers, "
+                  "and labels its pod offcut.dev/leader=true for the Service to select")
+      ->check(CLI::IsMember({"none", "lease", "service"}))
+      ->capture_default_str();
+  serve.add_option("--leader-elect-lease-namespace", settings.lease_namespace,
+                   "By default --pod-namespace, or that of the kubeconfig or the service account");
+  serve.add_option("--leader-elect-lease-name", settings.lease_name)->capture_default_str();
+  serve
+      .add_option("--leader-elect-lease-duration", lease_s,
+                  "Seconds until a dead leader's lease "
+                  "may be taken")
+      ->check(CLI::Range(2, 3'600))
+      ->capture_default_str();
+  serve
+      .add_option("--leader-elect-renew-deadline", renew_s,
+                  "Seconds without renewal after which a leader stops; below the lease duration")
+      ->check(CLI::Range(1, 3'600))
+      ->capture_default_str();
+  serve.add_option("--leader-elect-retry-period", retry_s, "Seconds between two tries")
+      ->check(CLI::Range(1, 3'600))
+      ->capture_default_str();
+  serve.add_option("--pod-name", settings.pod_name, "Our own pod")->envname("POD_NAME");
+  serve.add_option("--pod-namespace", settings.pod_namespace)->envname("POD_NAMESPACE");
+  serve.final_callback([&settings] {
+    settings.leader_elect = elect != "none";
+    settings.only_leader_answers = elect == "service";
+    settings.lease_duration = std::chrono::seconds(lease_s);
+    settings.renew_deadline = std::chrono::seconds(renew_s);
+    settings.retry_period = std::chrono::seconds(retry_s);
+    if (settings.only_leader_answers && settings.pod_name.empty()) {
+      throw CLI::ValidationError("--leader-elect", "service needs --pod-name or POD_NAME");
+    }
+    if (settings.leader_elect && (lease_s <= renew_s || 5 * renew_s <= 6 * retry_s)) {
+      throw CLI::ValidationError(
+          "--leader-elect",
+          "the lease duration must exceed the renew deadline, and that 1.2 times "
+          "the retry period");
+    }
+  });
+}
+
 void AddServe(CLI::App& app, Command& command) {
   static ServeSettings settings;
   static std::string log_format = "text";
@@ -59,6 +108,7 @@ void AddServe(CLI::App& app, Command& command) {
       ->check(CLI::Range(100, 600'000))
       ->capture_default_str();
   serve->add_option("--policy", settings.policy_file, kPolicyHelp);
+  AddLeaderElection(*serve, settings);
   serve->add_option("--bind-address", settings.bind_address, "Extender verbs, IP:PORT")
       ->capture_default_str();
   serve

@@ -63,7 +63,9 @@ struct Metrics::Series {
   Gauges& pods_family;
   prometheus::Gauge* nodes = nullptr;
   prometheus::Counter* bind_conflicts = nullptr;
+  prometheus::Counter* events_dropped = nullptr;
   prometheus::Counter* ghosts = nullptr;
+  prometheus::Gauge* leader = nullptr;
   prometheus::Counter* log_lines_dropped = nullptr;
   std::vector<prometheus::Counter*> rejections;  // by scheduler::Reason; null: kFits
   std::array<prometheus::Gauge*, scheduler::kPodPhases.size()> pods{};
@@ -120,6 +122,13 @@ Metrics::Metrics(std::string_view version, std::span<const scheduler::ReasonInfo
       &AddFamily(prometheus::BuildCounter(), series_->registry, "offcut_bind_conflicts_total",
                  "Binds that failed because the state had changed since filter.")
            .Add({});
+  series_->events_dropped =
+      &AddFamily(prometheus::BuildCounter(), series_->registry, "offcut_events_dropped_total",
+                 "Events that were not sent because too many were on their way.")
+           .Add({});
+  series_->leader = &AddFamily(prometheus::BuildGauge(), series_->registry, "offcut_leader",
+                               "1 where this process holds the Lease, else 0.")
+                         .Add({});
   series_->ghosts =
       &AddFamily(prometheus::BuildCounter(), series_->registry, "offcut_ledger_ghosts_total",
                  "Pods that had gone unseen, found by a relist.")
@@ -162,6 +171,10 @@ void Metrics::CountBindConflict() { series_->bind_conflicts->Increment(); }
 void Metrics::CountGhosts(std::uint64_t count) {
   series_->ghosts->Increment(static_cast<double>(count));
 }
+
+void Metrics::CountDroppedEvent() { series_->events_dropped->Increment(); }
+
+void Metrics::SetLeading(bool is_leading) { series_->leader->Set(is_leading ? 1 : 0); }
 
 void Metrics::SetNodes(std::uint64_t count) { series_->nodes->Set(static_cast<double>(count)); }
 

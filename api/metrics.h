@@ -42,6 +42,10 @@ class Metrics {
   // offcut_ledger_ghosts_total: pods that had gone without our seeing it, found by a relist.
   void CountGhosts(std::uint64_t count);
 
+  // offcut_events_dropped_total, offcut_leader (1: this process holds the Lease).
+  void CountDroppedEvent();
+  void SetLeading(bool is_leading);
+
   // offcut_nodes, offcut_pods{phase}.
   void SetNodes(std::uint64_t count);
   void SetPods(scheduler::PodPhase phase, std::uint64_t count);

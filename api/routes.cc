@@ -91,6 +91,17 @@ void Remember(RecentPods& recent_pods, const std::shared_ptr<const Pod>& pod) {
   recent_pods.Remember(pod);
 }
 
+std::vector<scheduler::ReasonCount> CountedReasons(const std::vector<Verdict>& verdicts) {
+  std::vector<scheduler::ReasonCount> refusals;
+  for (const auto& info : scheduler::Reasons()) {
+    const auto count = std::ranges::count(verdicts, info.reason, &Verdict::reason);
+    if (info.reason != Reason::kFits && count > 0) {
+      refusals.push_back({info.reason, static_cast<int>(count)});
+    }
+  }
+  return refusals;
+}
+
 // With one node left prioritize is not asked, and the pod goes there; with more it is asked next.
 void TellFiltered(Cluster& cluster, const std::shared_ptr<const Pod>& pod,
                   const std::vector<std::string>& node_names, const std::vector<Verdict>& verdicts,
@@ -106,7 +117,7 @@ void TellFiltered(Cluster& cluster, const std::shared_ptr<const Pod>& pod,
   if (fits > 0) {
     cluster.Offered(pod->uid);
   } else if (!node_names.empty()) {
-    cluster.Refused(pod, node_names, judged_on);
+    cluster.Refused(pod, node_names, CountedReasons(verdicts), judged_on);
   }
 }
 
@@ -317,11 +328,13 @@ void AnswerExtender(const ExtenderContext& context, const HttpRequest& request,
     count_and_respond(*std::move(refusal));
     return;
   }
-  if (context.cluster != nullptr && !context.cluster->IsSynced()) {
-    HttpResponse answer = ErrorAnswer(503, "not synced with the API server yet");
-    answer.retry_after_s = 1;
-    count_and_respond(std::move(answer));
-    return;
+  if (context.cluster != nullptr) {
+    if (const std::string_view why = context.cluster->WhyNot(); !why.empty()) {
+      HttpResponse answer = ErrorAnswer(503, why);
+      answer.retry_after_s = 1;
+      count_and_respond(std::move(answer));
+      return;
+    }
   }
   switch (*verb) {
     case ExtenderVerb::kFilter:

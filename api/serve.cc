@@ -1,13 +1,17 @@
 #include "api/serve.h"
 
+#include <array>
 #include <atomic>
+#include <climits>
 #include <csignal>
 #include <cstdlib>
 #include <ostream>
+#include <random>
 
 #include <fmt/ostream.h>
 #include <malloc.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include "api/cluster.h"
 #include "api/listen_address.h"
@@ -23,6 +27,7 @@ namespace {
 
 // So many bodies of the largest size may be in work at one time.
 constexpr std::size_t kLargestBodiesMax = 4;
+constexpr std::size_t kIdentityNameBytesMax = 100;  // an event's reportingInstance has 128
 // Blocks from this size on go back to the system when they are freed.
 constexpr int kMmapThresholdBytes = 1024 * 1024;
 
@@ -175,14 +180,37 @@ std::expected<KubeConfig, Error> ReadKubeAccess(const ServeSettings& settings) {
                          Variable("KUBERNETES_SERVICE_PORT"));
 }
 
+// Of this process: a restart is another holder of the Lease.
+std::string Identity(const ServeSettings& settings) {
+  std::array<char, HOST_NAME_MAX + 1> host{};
+  gethostname(host.data(), HOST_NAME_MAX);
+  const std::string name = settings.pod_name.empty() ? host.data() : settings.pod_name;
+  std::random_device random;
+  return fmt::format("{}_{:08x}{:08x}", name.substr(0, kIdentityNameBytesMax), random(), random());
+}
+
 std::expected<void, Error> StartCluster(const ServeSettings& settings, World& world,
                                         std::ostream& out) {
   auto access = ReadKubeAccess(settings);
   if (!access) return std::unexpected(access.error());
+  const std::string identity = Identity(settings);
   ClusterSettings cluster{.config = *std::move(access),
                           .client = {.qps = settings.kube_qps, .burst = settings.kube_burst},
                           .binder = {.answer_timeout = settings.bind_timeout},
+                          .instance = identity,
+                          .pod_name = settings.only_leader_answers ? settings.pod_name : "",
                           .synced = [&out] { PrintReady(out); }};
+  cluster.pod_namespace =
+      settings.pod_namespace.empty() ? cluster.config.name_space : settings.pod_namespace;
+  if (settings.leader_elect) {
+    cluster.election = {.name_space = settings.lease_namespace.empty() ? cluster.pod_namespace
+                                                                       : settings.lease_namespace,
+                        .name = settings.lease_name,
+                        .identity = identity,
+                        .lease_duration = settings.lease_duration,
+                        .renew_deadline = settings.renew_deadline,
+                        .retry_period = settings.retry_period};
+  }
   auto started = Cluster::Start(std::move(cluster),
                                 {world.store, world.policy, world.recent_pods, world.metrics});
   if (!started) return std::unexpected(started.error());

@@ -20,6 +20,17 @@ struct ServeSettings {
   double kube_qps = 50;
   double kube_burst = 100;
   std::chrono::milliseconds bind_timeout{4'000};
+  // A Lease, where there are several replicas. Then either only the leader answers, and labels its
+  // pod for the Service, or whoever is asked does (sidecars).
+  bool leader_elect = false;
+  bool only_leader_answers = false;  // needs leader_elect and pod_name
+  std::string lease_namespace;  // empty: pod_namespace, or the one of the kubeconfig or account
+  std::string lease_name = "offcut";
+  std::chrono::seconds lease_duration{15};
+  std::chrono::seconds renew_deadline{10};
+  std::chrono::seconds retry_period{2};
+  std::string pod_name;
+  std::string pod_namespace;
   std::string policy_file;  // empty: the defaults
   std::string bind_address = "127.0.0.1:8080";
   std::string health_bind_address = "127.0.0.1:8081";

@@ -1,0 +1,149 @@
+#include "api/event_recorder.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <spdlog/spdlog.h>
+
+#include "api/kube_time.h"
+
+namespace offcut::api {
+namespace {
+
+constexpr std::string_view kController = "offcut";
+
+std::string EventsPath(std::string_view name_space) {
+  return fmt::format("/apis/events.k8s.io/v1/namespaces/{}/events", name_space);
+}
+
+// At most `bytes_max` bytes, cut between two characters.
+std::string Cut(std::string text, std::size_t bytes_max) {
+  if (text.size() <= bytes_max) return text;
+  std::size_t end = bytes_max;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
+  text.resize(end);
+  return text;
+}
+
+}  // namespace
+
+std::string PrintEvent(const PodEvent& event, std::string_view name, std::string_view instance,
+                       std::chrono::system_clock::time_point time) {
+  nlohmann::json body = {{"apiVersion", "events.k8s.io/v1"},
+                         {"kind", "Event"},
+                         {"metadata", {{"name", name}, {"namespace", event.name_space}}},
+                         {"eventTime", MicroTimeText(time)},
+                         {"reportingController", kController},
+                         {"reportingInstance", instance},
+                         {"action", event.action},
+                         {"reason", event.reason},
+                         {"type", event.is_warning ? "Warning" : "Normal"},
+                         {"regarding",
+                          {{"apiVersion", "v1"},
+                           {"kind", "Pod"},
+                           {"namespace", event.name_space},
+                           {"name", event.pod},
+                           {"uid", event.pod_uid}}},
+                         {"note", Cut(event.note, kEventNoteBytesMax)}};
+  if (!event.node.empty()) {
+    body["related"] = {{"apiVersion", "v1"}, {"kind", "Node"}, {"name", event.node}};
+  }
+  return body.dump();
+}
+
+EventRecorder::EventRecorder(KubeClient& client, std::string instance,
+                             EventRecorderSettings settings, std::function<void()> dropped)
+    : client_(client),
+      instance_(std::move(instance)),
+      settings_(settings),
+      dropped_(std::move(dropped)) {}
+
+void EventRecorder::Record(PodEvent event) {
+  client_.Post([this, event = std::move(event)] { RecordHere(event); });
+}
+
+void EventRecorder::RecordHere(const PodEvent& event) {
+  const auto now = Clock::now();
+  const auto known = by_pod_.find(event.pod_uid);
+  if (known != by_pod_.end()) {
+    Series& series = *known->second;
+    if (series.key == event.key && now - series.last_seen < settings_.series_end) {
+      Repeat(series, now);
+      by_quiet_.splice(by_quiet_.end(), by_quiet_, known->second);
+      return;
+    }
+    by_quiet_.erase(known->second);
+    by_pod_.erase(known);
+  }
+  Make(event, now);
+}
+
+// The first repetition is written at once, so that a series can be told from a single event.
+void EventRecorder::Repeat(Series& series, Clock::time_point now) {
+  ++series.count;
+  series.last_seen = now;
+  const bool is_due = series.count == 2 || now - series.last_written >= settings_.series_period;
+  if (!is_due || series.path.empty() || !TakeSlot()) return;
+  series.last_written = now;
+  const nlohmann::json patch = {
+      {"series",
+       {{"count", series.count},
+        {"lastObservedTime", MicroTimeText(std::chrono::system_clock::now())}}}};
+  KubeRequest request{.method = "PATCH",
+                      .target = series.path,
+                      .content_type = "application/merge-patch+json",
+                      .body = patch.dump()};
+  client_.Call(std::move(request), [this](const KubeResult& result) {
+    --in_flight_;
+    if (OutcomeOf(result) != CallOutcome::kDone) {
+      spdlog::debug("event series: {}", ResultText(result));
+    }
+  });
+}
+
+void EventRecorder::Make(const PodEvent& event, Clock::time_point now) {
+  if (!TakeSlot()) return;
+  if (by_quiet_.size() >= settings_.pods_max) {
+    by_pod_.erase(by_quiet_.front().pod_uid);
+    by_quiet_.pop_front();
+  }
+  const auto time = std::chrono::system_clock::now();
+  // Names of pods may be as long as names of events may be.
+  const std::string suffix =
+      fmt::format(".{:x}.{:x}", time.time_since_epoch().count(), ++last_number_);
+  const std::string name = event.pod.substr(0, 253 - suffix.size()) + suffix;
+  const auto place = by_quiet_.insert(by_quiet_.end(), {.pod_uid = event.pod_uid,
+                                                        .key = event.key,
+                                                        .path = {},
+                                                        .last_seen = now,
+                                                        .last_written = now});
+  by_pod_[event.pod_uid] = place;
+  KubeRequest request{.method = "POST",
+                      .target = EventsPath(event.name_space),
+                      .content_type = "application/json",
+                      .body = PrintEvent(event, name, instance_, time)};
+  client_.Call(std::move(request),
+               [this, uid = event.pod_uid, key = event.key,
+                path = EventsPath(event.name_space) + "/" + name](const KubeResult& result) {
+                 --in_flight_;
+                 if (OutcomeOf(result) != CallOutcome::kDone) {
+                   spdlog::debug("event: {}", ResultText(result));
+                   return;
+                 }
+                 const auto known = by_pod_.find(uid);
+                 if (known != by_pod_.end() && known->second->key == key)
+                   known->second->path = path;
+               });
+}
+
+bool EventRecorder::TakeSlot() {
+  if (in_flight_ >= settings_.in_flight_max) {
+    if (dropped_) dropped_();
+    return false;
+  }
+  ++in_flight_;
+  return true;
+}
+
+}  // namespace offcut::api
