@@ -162,6 +162,7 @@ func (c *Cluster) prepareAPIServer() {
 func (c *Cluster) StartAPIServer() {
 	c.t.Helper()
 	c.apiServer = Start(c.t, c.Folder, "kube-apiserver", c.Binary("kube-apiserver"), c.apiFlags...)
+	c.t.Cleanup(c.apiServer.Kill) // asked politely, it would wait for its clients' watches to end
 }
 
 // StopAPIServer kills the API server: every connection to it breaks.
@@ -321,7 +322,8 @@ func (c *Cluster) CompactEtcd() {
 		} `json:"header"`
 	}
 	c.callEtcd("/v3/maintenance/status", map[string]any{}, &status)
-	c.callEtcd("/v3/kv/compaction", map[string]any{"revision": status.Header.Revision, "physical": true}, nil)
+	c.callEtcd("/v3/kv/compaction",
+		map[string]any{"revision": status.Header.Revision, "physical": true}, nil)
 }
 
 // etcd speaks JSON on its client port too (its gRPC gateway).

@@ -113,8 +113,10 @@ func (p *TCPProxy) serve(client net.Conn) {
 		p.mutex.Unlock()
 	}()
 	var group sync.WaitGroup
-	group.Go(func() { link.pass(client, server, func() time.Duration { return 0 }) })
-	group.Go(func() { link.pass(server, client, func() time.Duration { return time.Duration(p.delay.Load()) }) })
+	atOnce := func() time.Duration { return 0 }
+	late := func() time.Duration { return time.Duration(p.delay.Load()) }
+	group.Go(func() { link.pass(client, server, atOnce) })
+	group.Go(func() { link.pass(server, client, late) })
 	group.Wait()
 }
 
@@ -144,8 +146,10 @@ func (l *link) pass(from, to net.Conn, delay func() time.Duration) {
 	for chunk := range queue {
 		select {
 		case <-l.silent:
-			continue // read on, so that the sender notices nothing
 		case <-time.After(time.Until(chunk.due)):
+		}
+		if l.isSilent() {
+			continue // read on, so that the sender notices nothing
 		}
 		if _, err := to.Write(chunk.bytes); err != nil {
 			break
@@ -157,11 +161,18 @@ func (l *link) pass(from, to net.Conn, delay func() time.Duration) {
 }
 
 func (l *link) hangUp(from, to net.Conn) {
-	select {
-	case <-l.silent: // the other side must not learn that this one is gone
+	if l.isSilent() { // the other side must not learn that this one is gone
 		io.Copy(io.Discard, to)
-	default:
 	}
 	from.Close()
 	to.Close()
+}
+
+func (l *link) isSilent() bool {
+	select {
+	case <-l.silent:
+		return true
+	default:
+		return false
+	}
 }
