@@ -167,7 +167,8 @@ func (d *deviceCheck) overcommitted(node string, newcomer holding) []string {
 		}
 	}
 	for _, device := range newcomer.devices {
-		faults = append(faults, deviceFaults(node, newcomer.pod, device, inventory, wholes, slots, profiles)...)
+		faults = append(faults,
+			deviceFaults(node, newcomer.pod, device, inventory, wholes, slots, profiles)...)
 	}
 	return faults
 }
@@ -190,7 +191,8 @@ func deviceFaults(node, pod string, device Device, inventory Inventory, wholes, 
 		return []string{fmt.Sprintf("%s: %s got GPU %d of %d", node, pod, gpu, inventory.GPUs)}
 	}
 	if wholes[gpu] > 1 || (wholes[gpu] == 1 && slots[gpu] > 0) || slots[gpu] > inventory.Replicas {
-		return []string{fmt.Sprintf("%s: GPU %d is given %d times whole and in %d slots of %d, the last to %s",
+		return []string{fmt.Sprintf(
+			"%s: GPU %d is given %d times whole and in %d slots of %d, the last to %s",
 			node, gpu, wholes[gpu], slots[gpu], inventory.Replicas, pod)}
 	}
 	return nil
