@@ -47,11 +47,11 @@ func requireBoundOnce(t *testing.T, request, reply time.Duration) {
 }
 
 // Two schedulers, one instance, and a volume for each pod that takes a second to bind, between
-// filter and bind. A pod that is done frees the instance for the next. Whoever is refused at bind
-// has waited for its volume in vain.
+// filter and bind. A pod is done after another second and frees the instance for the next. Whoever
+// is refused at bind has waited for its volume in vain.
 func TestSlowVolumesCauseHardlyAnyBindConflict(t *testing.T) {
 	const pods, conflictsPerHundred = 30, 1
-	w := newWorld(t, cluster.KubeletOptions{Complete: true})
+	w := newWorld(t, cluster.KubeletOptions{CompleteAfter: time.Second})
 	w.CreateNode("mixed", cluster.OneInstanceA100())
 	w.CreateSlowVolumes("volume", pods, time.Second)
 	names := cluster.Names("pod", pods)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,8 +15,8 @@ import (
 // KubeletOptions says how the stub in the kubelets' place behaves. It always marks bound pods
 // Running and removes those that are to be deleted.
 type KubeletOptions struct {
-	// Completes pods as soon as they run: their devices are free again.
-	Complete bool
+	// If set, completes pods that have run for so long: their devices are free again.
+	CompleteAfter time.Duration
 	// If set, gives the device id that the plugin would have handed out for a device of the record;
 	// it is reported in the pod's status, as kubelet does from Kubernetes 1.36.
 	DeviceID func(node string, device Device) string
@@ -84,7 +85,12 @@ func (k *kubelet) serve(ctx context.Context, pod *corev1.Pod) error {
 	case pod.Status.Phase == corev1.PodPending:
 		_, err = pods.Patch(ctx, pod.Name, types.StrategicMergePatchType, k.runningStatus(pod),
 			metav1.PatchOptions{}, "status")
-	case pod.Status.Phase == corev1.PodRunning && k.options.Complete:
+	case pod.Status.Phase == corev1.PodRunning && k.options.CompleteAfter > 0:
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(k.options.CompleteAfter):
+		}
 		_, err = pods.Patch(ctx, pod.Name, types.StrategicMergePatchType,
 			statusPatch(pod, corev1.PodSucceeded, nil), metav1.PatchOptions{}, "status")
 	}
