@@ -67,24 +67,3 @@ func TestDevicePluginThatFlapsForThirtySecondsCostsNoDevice(t *testing.T) {
 	})
 	w.offcut.RequireLedgerEqualsRebuild()
 }
-
-func running(pods []*corev1.Pod) int {
-	count := 0
-	for _, pod := range pods {
-		if pod.Status.Phase == corev1.PodRunning {
-			count++
-		}
-	}
-	return count
-}
-
-// How many pods were told that no node has room.
-func refused(pods []*corev1.Pod) int {
-	count := 0
-	for _, pod := range pods {
-		if pod.Spec.NodeName == "" && cluster.ScheduledCondition(pod).Reason == "Unschedulable" {
-			count++
-		}
-	}
-	return count
-}

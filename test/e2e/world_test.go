@@ -81,3 +81,25 @@ func boundIs(count int) func([]*corev1.Pod) bool {
 
 // The answer of a check that has to be asked again.
 var errNotYet = errors.New("not yet")
+
+// How many of the pods run.
+func running(pods []*corev1.Pod) int {
+	count := 0
+	for _, pod := range pods {
+		if pod.Status.Phase == corev1.PodRunning {
+			count++
+		}
+	}
+	return count
+}
+
+// How many pods were told that no node has room.
+func refused(pods []*corev1.Pod) int {
+	count := 0
+	for _, pod := range pods {
+		if pod.Spec.NodeName == "" && cluster.ScheduledCondition(pod).Reason == "Unschedulable" {
+			count++
+		}
+	}
+	return count
+}
