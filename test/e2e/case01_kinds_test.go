@@ -34,7 +34,9 @@ func TestPodOfEveryKindGoesToTheBestNodeWithItsDevicesOnRecord(t *testing.T) {
 		{"mps", "NVIDIA-L40S-SHARED", "slot", requests{"nvidia.com/gpu": "1"}},
 		{"small-instance", "", "mig", requests{"nvidia.com/mig-1g.5gb": "1"}},
 		{"large-instance", "", "mig", requests{"nvidia.com/mig-3g.20gb": "1"}},
-		{"two-profiles", "", "mig", requests{"nvidia.com/mig-1g.5gb": "2", "nvidia.com/mig-2g.10gb": "1"}},
+		{"two-profiles", "", "mig", requests{
+			"nvidia.com/mig-1g.5gb": "2", "nvidia.com/mig-2g.10gb": "1",
+		}},
 	} {
 		created := cluster.Pod(pod.name, "", 0)
 		created.Spec.Containers[0].Resources.Limits = corev1.ResourceList{}

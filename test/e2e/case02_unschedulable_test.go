@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"fmt"
-	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -27,10 +26,11 @@ func TestMessageOfAnUnschedulablePodCountsNodesByReason(t *testing.T) {
 	filters := w.extender.CallsFor("filter", pod.UID)
 	counts := map[string]int{}
 	answer := filters[len(filters)-1].Filter(t)
-	for _, refusals := range []map[string]string{answer.FailedNodes, answer.FailedAndUnresolvableNodes} {
-		for reason := range maps.Values(refusals) {
-			counts[reason]++
-		}
+	for _, reason := range answer.FailedNodes {
+		counts[reason]++
+	}
+	for _, reason := range answer.FailedAndUnresolvableNodes {
+		counts[reason]++
 	}
 	if len(counts) != 2 || !strings.HasPrefix(message, "0/5 nodes are available: ") {
 		t.Errorf("two reasons expected for five nodes, not %v: %s", counts, message)

@@ -6,7 +6,8 @@ import (
 	"offcut.dev/e2e/cluster"
 )
 
-// Proves the harness itself, without Offcut: the scheduler binds, the stub kubelet runs and removes.
+// Proves the harness itself, without Offcut: the scheduler binds, the stub kubelet runs and removes
+// the pod.
 func TestPlainPodRunsWithoutAnExtender(t *testing.T) {
 	c := cluster.New(t, cluster.KubeletOptions{})
 	c.CreateNode("cpu", cluster.CPUOnly())

@@ -80,7 +80,8 @@ func (o *Offcut) Start() {
 	if o.options.Pod != "" {
 		environment = []string{"POD_NAME=" + o.options.Pod, "POD_NAMESPACE=" + Namespace}
 	}
-	o.process = startWith(t, o.cluster.Folder, o.options.Name, environment, offcutBinary(t), arguments...)
+	o.process = startWith(t, o.cluster.Folder, o.options.Name, environment, offcutBinary(t),
+		arguments...)
 	o.Extender = o.process.WaitLine(t, "listening extender ", syncTimeout)
 	o.Health = o.process.WaitLine(t, "listening health ", syncTimeout)
 	o.Metrics = o.process.WaitLine(t, "listening metrics ", syncTimeout)

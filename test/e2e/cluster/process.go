@@ -56,11 +56,14 @@ func Start(t testing.TB, logs, name, program string, arguments ...string) *Proce
 func startWith(t testing.TB, logs, name string, environment []string, program string,
 	arguments ...string) *Process {
 	t.Helper()
-	log, err := os.OpenFile(filepath.Join(logs, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	path := filepath.Join(logs, name+".log")
+	log, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		t.Fatal(err)
 	}
-	process := &Process{name: name, cmd: exec.Command(program, arguments...), exited: make(chan struct{})}
+	process := &Process{
+		name: name, cmd: exec.Command(program, arguments...), exited: make(chan struct{}),
+	}
 	process.cmd.Stderr = log
 	process.cmd.Env = append(os.Environ(), environment...)
 	process.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
