@@ -21,8 +21,8 @@ const (
 )
 
 var (
-	elect        = []string{"--leader-elect"}
-	electSidecar = []string{"--leader-elect", "--sidecar"}
+	elect        = []string{"--leader-elect=service"}
+	electSidecar = []string{"--leader-elect=lease"}
 )
 
 // Two replicas behind a Service, of which the leader answers. It is killed amid a run of pods.
