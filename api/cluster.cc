@@ -281,7 +281,17 @@ void Cluster::UpsertPod(const nlohmann::json& object) {
   // gone. A known pod stays as it was known.
   if (!pod) return;
   TimeNomination(*pod);
-  context_.store.Update([&](Snapshot& next) { next.PutPod(*std::move(pod)); });
+  const std::string uid = pod->uid;
+  const bool has_drifted = context_.store.Update([&](Snapshot& next) {
+    const bool had_drifted = HasDrifted(next, uid);
+    next.PutPod(*std::move(pod));
+    return !had_drifted && HasDrifted(next, uid);
+  });
+  if (has_drifted) {
+    context_.metrics.CountDrift();
+    spdlog::warn("pod {}/{} got other GPUs from the kubelet than are on record",
+                 TextAt(object, "namespace"), TextAt(object, "name"));
+  }
   StateChanged();
 }
 

@@ -148,6 +148,8 @@ std::string DevicesText(const scheduler::DeviceRecord& record) {
   std::string text = Joined(record.devices, DeviceText);
   if (!text.empty() && record.certainty == scheduler::Certainty::kAssumed) {
     text += " (assumed: the kubelet picks)";
+  } else if (!text.empty() && record.certainty == scheduler::Certainty::kObserved) {
+    text += " (as the kubelet reports)";
   }
   return text;
 }
@@ -178,7 +180,10 @@ std::string PrintExplanation(const Explanation& explanation, std::size_t nodes_m
   if (explanation.phase != PodPhase::kPending) {
     text += fmt::format("{} on {}\n", NameOf(explanation.phase), explanation.node_name);
     const std::string held = explanation.record ? DevicesText(*explanation.record) : "";
-    return text + (held.empty() ? "holds no GPU\n" : "holds " + held + "\n");
+    text += held.empty() ? "holds no GPU\n" : "holds " + held + "\n";
+    if (explanation.is_drifted)
+      text += "drifted: the kubelet chose other GPUs than are on record\n";
+    return text;
   }
   if (pod.request.empty())
     return text +
@@ -214,6 +219,7 @@ json ToJson(const Explanation& explanation) {
                  {"priority", pod.priority},
                  {"asks", AsksOf(pod)},
                  {"node", explanation.node_name},
+                 {"drifted", explanation.is_drifted},
                  {"nodes", json::array()},
                  {"refusals", json::array()}};
   if (explanation.record) object["record"] = json::parse(PrintDeviceRecord(*explanation.record));

@@ -30,7 +30,8 @@ constexpr const char* kPolicyHelp = "Policy file; without it the defaults hold";
 // Runs after the command line has been read; returns the exit code.
 using Command = std::function<int()>;
 
-void AddLeaderElection(CLI::App& serve, ServeSettings& settings) {
+// Adds the options, and returns what takes over and checks them once they have been read.
+std::function<void()> AddLeaderElection(CLI::App& serve, ServeSettings& settings) {
   static std::int64_t lease_s = settings.lease_duration.count();
   static std::int64_t renew_s = settings.renew_deadline.count();
   static std::int64_t retry_s = settings.retry_period.count();
@@ -61,7 +62,7 @@ void AddLeaderElection(CLI::App& serve, ServeSettings& settings) {
       ->capture_default_str();
   serve.add_option("--pod-name", settings.pod_name, "Our own pod")->envname("POD_NAME");
   serve.add_option("--pod-namespace", settings.pod_namespace)->envname("POD_NAMESPACE");
-  serve.final_callback([&settings] {
+  return [&settings] {
     settings.leader_elect = elect != "none";
     settings.only_leader_answers = elect == "service";
     settings.lease_duration = std::chrono::seconds(lease_s);
@@ -76,7 +77,7 @@ void AddLeaderElection(CLI::App& serve, ServeSettings& settings) {
           "the lease duration must exceed the renew deadline, and that 1.2 times "
           "the retry period");
     }
-  });
+  };
 }
 
 void AddServe(CLI::App& app, Command& command) {
@@ -108,7 +109,7 @@ void AddServe(CLI::App& app, Command& command) {
       ->check(CLI::Range(100, 600'000))
       ->capture_default_str();
   serve->add_option("--policy", settings.policy_file, kPolicyHelp);
-  AddLeaderElection(*serve, settings);
+  const auto take_leader_election = AddLeaderElection(*serve, settings);
   serve->add_option("--bind-address", settings.bind_address, "Extender verbs, IP:PORT")
       ->capture_default_str();
   serve
@@ -137,7 +138,8 @@ void AddServe(CLI::App& app, Command& command) {
   serve->add_option("-v,--verbosity", settings.verbosity, "0 warnings, 2 decisions, 4 debug")
       ->check(CLI::Range(0, 4))
       ->capture_default_str();
-  serve->callback([&command] {
+  serve->callback([&command, take_leader_election] {
+    take_leader_election();
     command = [] {
       settings.log_format =
           log_format == "json" ? offcut::api::LogFormat::kJson : offcut::api::LogFormat::kText;

@@ -63,6 +63,7 @@ struct Metrics::Series {
   Gauges& pods_family;
   prometheus::Gauge* nodes = nullptr;
   prometheus::Counter* bind_conflicts = nullptr;
+  prometheus::Counter* drift = nullptr;
   prometheus::Counter* events_dropped = nullptr;
   prometheus::Counter* ghosts = nullptr;
   prometheus::Gauge* leader = nullptr;
@@ -122,6 +123,10 @@ Metrics::Metrics(std::string_view version, std::span<const scheduler::ReasonInfo
       &AddFamily(prometheus::BuildCounter(), series_->registry, "offcut_bind_conflicts_total",
                  "Binds that failed because the state had changed since filter.")
            .Add({});
+  series_->drift =
+      &AddFamily(prometheus::BuildCounter(), series_->registry, "offcut_device_drift_total",
+                 "Pods that got other GPUs from the kubelet than are on record.")
+           .Add({});
   series_->events_dropped =
       &AddFamily(prometheus::BuildCounter(), series_->registry, "offcut_events_dropped_total",
                  "Events that were not sent because too many were on their way.")
@@ -175,6 +180,8 @@ void Metrics::CountGhosts(std::uint64_t count) {
 void Metrics::CountDroppedEvent() { series_->events_dropped->Increment(); }
 
 void Metrics::SetLeading(bool is_leading) { series_->leader->Set(is_leading ? 1 : 0); }
+
+void Metrics::CountDrift() { series_->drift->Increment(); }
 
 void Metrics::SetNodes(std::uint64_t count) { series_->nodes->Set(static_cast<double>(count)); }
 

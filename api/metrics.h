@@ -46,6 +46,9 @@ class Metrics {
   void CountDroppedEvent();
   void SetLeading(bool is_leading);
 
+  // offcut_device_drift_total: a pod that got other GPUs from the kubelet than are on record.
+  void CountDrift();
+
   // offcut_nodes, offcut_pods{phase}.
   void SetNodes(std::uint64_t count);
   void SetPods(scheduler::PodPhase phase, std::uint64_t count);

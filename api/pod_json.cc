@@ -364,6 +364,29 @@ std::optional<Error> ReadRequest(simdjson::dom::element element, const ResourceN
   return errors.First();
 }
 
+// What the kubelet says the app containers got. It is there to be believed or left: what is
+// malformed is left out.
+std::vector<scheduler::ObservedDevice> ReadObserved(simdjson::dom::element element,
+                                                    const ResourceNames& names) {
+  std::vector<scheduler::ObservedDevice> observed;
+  JsonErrors ignored;
+  const JsonObject root(element, ignored);
+  const JsonObject status = root.Object("status");
+  status.ForEach("containerStatuses", kContainersMax, [&](const JsonObject& container) {
+    container.ForEach("allocatedResourcesStatus", kPodArrayMax, [&](const JsonObject& resource) {
+      if (!IsCounted(resource.String("name"), names)) return;
+      resource.ForEach("resources", kRecordedDevicesMax, [&](const JsonObject& device) {
+        // "GPU-uuid", or "GPU-uuid::3" for a replica; "MIG-uuid" says nothing about a GPU.
+        const std::string_view id = device.String("resourceID", kNameBytesMax);
+        if (!id.starts_with("GPU-")) return;
+        observed.push_back({.gpu_uuid = std::string(id.substr(0, id.find("::"))),
+                            .is_unhealthy = device.String("health") == "Unhealthy"});
+      });
+    });
+  });
+  return observed;
+}
+
 }  // namespace
 
 std::expected<ParsedPod, Error> ParsePod(simdjson::dom::element element,
@@ -390,6 +413,7 @@ std::expected<ParsedPod, Error> ParsePod(simdjson::dom::element element,
     pod.request.constraint = {};
   }
   ReadRecord(annotations, parsed);
+  if (is_placed) pod.observed = ReadObserved(element, names);
   return parsed;
 }
 

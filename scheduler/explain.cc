@@ -24,10 +24,25 @@ std::optional<DeviceRecord> RecordOnNode(const Snapshot& snapshot, const PodEntr
       node->holders, [&](const Holder& each) { return each.pod->uid == entry.pod->uid; });
   if (holder == node->holders.end()) return std::nullopt;
   if (holder->follows_record) return holder->record;
-  return RecordOf(node->inventory, *entry.pod, holder->placement);
+  DeviceRecord record = RecordOf(node->inventory, *entry.pod, holder->placement);
+  if (holder->observed_uuids.empty()) return record;
+  record.certainty = Certainty::kObserved;
+  for (std::size_t i = 0; i < record.devices.size(); ++i) {
+    record.devices[i].uuid = holder->observed_uuids[i];
+  }
+  return record;
 }
 
 }  // namespace
+
+bool HasDrifted(const Snapshot& snapshot, std::string_view uid) {
+  const PodEntry* entry = snapshot.FindPod(uid);
+  const Node* node = entry == nullptr ? nullptr : snapshot.FindNode(entry->node_name);
+  if (node == nullptr) return false;
+  return std::ranges::any_of(node->holders, [&](const Holder& holder) {
+    return holder.is_drifted && holder.pod->uid == uid;
+  });
+}
 
 Explanation Explain(const Snapshot& snapshot, std::string_view uid, const Policy& policy) {
   const PodEntry* entry = snapshot.FindPod(uid);
@@ -35,6 +50,7 @@ Explanation Explain(const Snapshot& snapshot, std::string_view uid, const Policy
   Explanation explanation{.pod = *entry->pod, .phase = entry->phase, .node_name = entry->node_name};
   if (entry->phase != PodPhase::kPending) {
     explanation.record = RecordOnNode(snapshot, *entry);
+    explanation.is_drifted = HasDrifted(snapshot, entry->pod->uid);
     return explanation;
   }
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "scheduler/decision.h"
@@ -30,9 +31,13 @@ struct Explanation {
   PodPhase phase = PodPhase::kPending;
   std::string node_name;               // where it is, or where it would go; empty: nowhere
   std::optional<DeviceRecord> record;  // of a pod that is on a node: what it holds
+  bool is_drifted = false;             // the kubelet chose other GPUs than are on record
   std::vector<NodeExplanation> nodes;  // by name; empty for a pod that is on a node
   std::vector<ReasonCount> refusals;   // most frequent first, then in the order of the enum
 };
+
+// Whether the kubelet gave the pod other GPUs than are on record for it.
+bool HasDrifted(const Snapshot& snapshot, std::string_view uid);
 
 // Explains a pod of the snapshot. Requires: `uid` is known.
 Explanation Explain(const Snapshot& snapshot, std::string_view uid, const Policy& policy);

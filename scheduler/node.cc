@@ -4,6 +4,8 @@
 #include <limits>
 #include <tuple>
 
+#include "scheduler/observation.h"
+
 namespace offcut::scheduler {
 namespace {
 
@@ -129,24 +131,45 @@ Placement PlaceWhatFits(const NodeState& state, RequestShape shape) {
   return placement;
 }
 
+// Puts the holder where the kubelet says it is. False: it does not say, or another is there.
+bool PlaceObserved(NodeState& state, const RequestShape& shape,
+                   const std::optional<Placement>& recorded, GpuIdentities& identities,
+                   Holder& holder) {
+  if (state.picker != binpack::DevicePicker::kKubelet) return false;
+  auto observation = Observe(*holder.pod, shape, recorded ? &*recorded : nullptr, identities);
+  if (!observation || !binpack::IsFree(state, observation->placement)) return false;
+  holder.placement = std::move(observation->placement);
+  holder.observed_uuids = std::move(observation->uuids);
+  holder.is_drifted = recorded && IsDrift(*recorded, holder.placement);
+  binpack::Occupy(state, holder.placement);
+  for (const int gpu : observation->unhealthy) {
+    state.gpus[static_cast<std::size_t>(gpu)].health = binpack::GpuHealth::kUnhealthy;
+  }
+  return true;
+}
+
 // What the holder has is not undone by a constraint, nor by a device that fell ill since.
-void PlaceHolder(const Inventory& inventory, NodeState& state, Holder& holder) {
+void PlaceHolder(const Inventory& inventory, NodeState& state, GpuIdentities& identities,
+                 Holder& holder) {
   holder.placement = {};
   holder.follows_record = false;
+  holder.observed_uuids.clear();
+  holder.is_drifted = false;
   holder.is_unplaced = false;
   state.used += holder.pod->host;
   if (holder.pod->request.empty()) return;
   RequestShape shape = ShapeOn(inventory, *holder.pod).shape;
   shape.host = {};
   shape.constraint = {};
-  if (holder.record) {
-    const auto recorded = PlacementOf(inventory, *holder.record);
-    if (recorded && Serves(*recorded, shape) && binpack::IsFree(state, *recorded)) {
-      holder.placement = *recorded;
-      holder.follows_record = true;
-      binpack::Occupy(state, holder.placement);
-      return;
-    }
+  std::optional<Placement> recorded;
+  if (holder.record) recorded = PlacementOf(inventory, *holder.record);
+  if (recorded && !Serves(*recorded, shape)) recorded.reset();
+  if (PlaceObserved(state, shape, recorded, identities, holder)) return;
+  if (recorded && binpack::IsFree(state, *recorded)) {
+    holder.placement = *recorded;
+    holder.follows_record = true;
+    binpack::Occupy(state, holder.placement);
+    return;
   }
   std::optional<Placement> placement = PickerPlacement(state, shape);
   if (!placement) placement = PickerPlacement(binpack::Healed(state), shape);
@@ -157,6 +180,7 @@ void PlaceHolder(const Inventory& inventory, NodeState& state, Holder& holder) {
 }
 
 int RecordRank(const Holder& holder) {
+  if (!holder.pod->observed.empty()) return 0;
   if (!holder.record) return 2;
   return holder.record->certainty == Certainty::kAssumed ? 1 : 0;
 }
@@ -173,7 +197,8 @@ bool ComesBefore(const Holder& a, const Holder& b) {
 Node BuildNode(Inventory inventory, std::vector<Holder> holders) {
   std::ranges::sort(holders, ComesBefore);
   NodeState state = inventory.devices;
-  for (Holder& holder : holders) PlaceHolder(inventory, state, holder);
+  GpuIdentities identities(inventory.devices);
+  for (Holder& holder : holders) PlaceHolder(inventory, state, identities, holder);
   std::optional<Reason> closed = inventory.closed;
   const auto is_unreadable = [](const Holder& holder) { return holder.pod->is_unreadable; };
   if (!closed && std::ranges::any_of(holders, is_unreadable)) {

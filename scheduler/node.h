@@ -51,10 +51,14 @@ struct Holder {
   // The placement is the record's. False with a record: it names what is not there, is taken by
   // another, or is not what the pod asks for; the pod is then placed like one bound by others.
   bool follows_record = false;
+  // The placement is what the kubelet reports: a UUID for each piece. Empty: it is not.
+  std::vector<std::string> observed_uuids;
+  bool is_drifted = false;   // and the kubelet chose other GPUs than the record says
   bool is_unplaced = false;  // asks for devices, and the node as we know it has no room for them
 };
 
-// The order in which holders are put back on an empty node: exact records first, then by age.
+// The order in which holders are put back on an empty node: exact records and what the kubelet
+// reports first, then by age.
 bool ComesBefore(const Holder& a, const Holder& b);
 
 struct Node {

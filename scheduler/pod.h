@@ -45,6 +45,13 @@ struct DeviceRequest {
   bool operator==(const DeviceRequest&) const = default;
 };
 
+// A GPU that the kubelet says a container got.
+struct ObservedDevice {
+  std::string gpu_uuid;  // "GPU-..."; without the number of a replica
+  bool is_unhealthy = false;
+  bool operator==(const ObservedDevice&) const = default;
+};
+
 struct Pod {
   std::string uid;
   std::string name_space;
@@ -60,8 +67,9 @@ struct Pod {
   std::int64_t created_s = 0;         // creationTimestamp, seconds since 1970
   std::vector<ContainerRequest> containers;  // init containers first, in the order of the spec
   DeviceRequest request;
-  binpack::HostResources host;         // effective, overhead included; pods 1
-  std::optional<DeviceRecord> record;  // of its annotations, where they are readable
+  binpack::HostResources host;           // effective, overhead included; pods 1
+  std::optional<DeviceRecord> record;    // of its annotations, where they are readable
+  std::vector<ObservedDevice> observed;  // of its status, in its order; MIG instances left out
 };
 
 // What the containers ask for together: app containers and sidecars are summed, an init container

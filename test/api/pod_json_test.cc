@@ -362,6 +362,19 @@ TEST(PodJsonTest, DropsAConstraintAboveItsLimitOnceThePodStandsOnANode) {
   EXPECT_EQ(parsed->pod.request.constraint, binpack::GpuConstraint{});
 }
 
+TEST(PodJsonTest, ReadsTheGpusThatTheKubeletReports) {
+  const scheduler::Pod pod = MustParse(R"({
+      "metadata": {"name": "p", "uid": "u"}, "spec": {"nodeName": "n", "containers": []},
+      "status": {"containerStatuses": [{"allocatedResourcesStatus": [
+          {"name": "nvidia.com/gpu", "resources": [
+              {"resourceID": "GPU-a", "health": "Healthy"},
+              {"resourceID": "GPU-b::3", "health": "Unhealthy"},
+              {"resourceID": "MIG-c"}]},
+          {"name": "example.com/nic", "resources": [{"resourceID": "GPU-d"}]}]}]}})");
+  EXPECT_EQ(pod.observed, (std::vector<scheduler::ObservedDevice>{
+                              {.gpu_uuid = "GPU-a"}, {.gpu_uuid = "GPU-b", .is_unhealthy = true}}));
+}
+
 TEST(ParseTimeTest, ReadsRfc3339) {
   EXPECT_EQ(ParseTime("1970-01-01T00:00:00Z"), 0);
   // 20786 days and 19:24:15 after 1970-01-01.
