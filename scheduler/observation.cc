@@ -10,8 +10,8 @@ using binpack::PieceKind;
 using binpack::Placement;
 
 std::vector<int> SortedGpus(const Placement& placement) {
-  std::vector<int> gpus;
-  for (const Piece& piece : placement.pieces) gpus.push_back(piece.gpu);
+  std::vector<int> gpus(placement.pieces.size());
+  std::ranges::transform(placement.pieces, gpus.begin(), &Piece::gpu);
   std::ranges::sort(gpus);
   return gpus;
 }
