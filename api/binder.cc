@@ -45,46 +45,51 @@ Binder::Binder(KubeClient& client, scheduler::StateStore& store, const scheduler
       observer_(std::move(observer)) {}
 
 void Binder::Bind(ExtenderBindingArgs args, std::function<void(std::string)> answer) {
+  const Time end = steady_clock::now() + settings_.answer_timeout;
   const bool runs =
-      client_.Post([this, args = std::move(args), answer] { BindHere(args, answer); });
+      client_.Post([this, args = std::move(args), answer, end] { BindHere(args, answer, end); });
   if (!runs) answer("offcut is shutting down");
 }
 
-void Binder::BindHere(const ExtenderBindingArgs& args, const Answer& answer) {
+void Binder::BindHere(const ExtenderBindingArgs& args, const Answer& answer, Time end) {
   const auto snapshot = store_.Read();
   const scheduler::PodEntry* known = snapshot->FindPod(args.pod_uid);
   const auto pod = known != nullptr ? known->pod : recent_pods_.Find(args.pod_uid);
   if (pod != nullptr) {
-    BindKnown(args, *pod, answer);
+    BindKnown(args, *pod, answer, end);
   } else {
-    BindUnknown(args, answer);
+    BindUnknown(args, answer, end);
   }
 }
 
 void Binder::BindKnown(const ExtenderBindingArgs& args, const scheduler::Pod& pod,
-                       const Answer& answer) {
+                       const Answer& answer, Time end) {
   auto binding = ReserveForBind(store_, policy_, metrics_, args, pod);
   if (!binding) {
     answer(std::move(binding.error()));
   } else if (binding->is_bound) {
     answer({});
   } else {
-    Start(*std::move(binding), answer);
+    Start(*std::move(binding), answer, end);
   }
 }
 
 // A restart between filter and bind, or a watch that lags: the API server knows the pod.
-void Binder::BindUnknown(const ExtenderBindingArgs& args, const Answer& answer) {
+void Binder::BindUnknown(const ExtenderBindingArgs& args, const Answer& answer, Time end) {
   KubeRequest request{.target = PodPath(args.pod_namespace, args.pod_name),
                       .timeout = settings_.answer_timeout};
-  client_.Call(std::move(request), [this, args, answer](const KubeResult& result) {
+  client_.Call(std::move(request), [this, args, answer, end](const KubeResult& result) {
     const auto pod = PodOf(result, policy_);
-    if (!pod || pod->uid != args.pod_uid) {
+    if (!pod || pod->uid != args.pod_uid || pod->is_finished) {
       LogBind(args.pod_namespace, args.pod_name, args.node, "pod.unknown");
       answer("pod is not known to offcut");
       return;
     }
-    BindKnown(args, *pod, answer);
+    // Reserving is for pods that wait; this one may stand on a node already.
+    store_.Update([&](Snapshot& next) {
+      if (next.FindPod(pod->uid) == nullptr) next.PutPod(*pod);
+    });
+    BindKnown(args, *pod, answer, end);
   });
 }
 
@@ -92,22 +97,21 @@ void Binder::HoldUntil(steady_clock::time_point time) {
   client_.Post([this, time] { held_until_ = std::max(held_until_, time); });
 }
 
-void Binder::Start(OpenBinding binding, const Answer& answer) {
+void Binder::Start(OpenBinding binding, const Answer& answer, Time end) {
   const std::string uid = binding.args.pod_uid;
   const auto [found, is_new] = open_.try_emplace(uid);
   Open& open = found->second;
   if (is_new) open.binding = std::move(binding);
   const std::uint64_t waiter = ++last_waiter_;
   open.waiters.push_back({.id = waiter, .answer = answer});
-  client_.RunAfter(settings_.answer_timeout, [this, uid, waiter] { GiveUpWaiting(uid, waiter); });
+  client_.RunAfter(Until(end), [this, uid, waiter] { GiveUpWaiting(uid, waiter); });
   if (!open.is_calling) Post(uid);
 }
 
 void Binder::Post(const std::string& uid) {
   Open& open = open_.at(uid);
   if (steady_clock::now() < held_until_) {
-    open.is_calling = true;
-    client_.RunAfter(Until(held_until_), [this, uid] { Post(uid); });
+    Again(uid, Until(held_until_));
     return;
   }
   if (!settings_.may_bind()) {
@@ -168,7 +172,11 @@ void Binder::Refused(const std::string& uid, Open& open, const KubeResult& resul
     ReadPod(uid);
     return;
   }
-  GiveBack(uid, ResultText(result));
+  if (result && result->status == 404) {
+    Gone(uid, ResultText(result));
+  } else {
+    GiveBack(uid, ResultText(result));
+  }
 }
 
 void Binder::ReadPod(const std::string& uid) {
@@ -184,8 +192,7 @@ void Binder::PodRead(const std::string& uid, const KubeResult& result) {
   Open& open = open_.at(uid);
   open.is_calling = false;
   if (result && result->status == 404) {
-    store_.Update([&](Snapshot& next) { next.RemovePod(uid); });
-    End(uid, "pod is gone");
+    Gone(uid, "pod is gone");
     return;
   }
   const auto pod = PodOf(result, policy_);
@@ -195,22 +202,28 @@ void Binder::PodRead(const std::string& uid, const KubeResult& result) {
   }
   switch (StateOf(open.binding, *pod)) {
     case BindingState::kBound:
-      store_.Update([&](Snapshot& next) { next.PutPod(*pod); });
+      TakeOver(*pod);
       End(uid, {});
       return;
     case BindingState::kElsewhere:
       metrics_.CountBindConflict();
-      store_.Update([&](Snapshot& next) { next.PutPod(*pod); });
+      TakeOver(*pod);
       End(uid, "pod has been bound by another");
       return;
     case BindingState::kGone:
-      store_.Update([&](Snapshot& next) { next.RemovePod(uid); });
-      End(uid, "pod is gone");
+      Gone(uid, "pod is gone");
       return;
     case BindingState::kUnbound:
       StillUnbound(uid, open);
       return;
   }
+}
+
+// The watch may have brought the pod's end since it was read; then nothing would end it again.
+void Binder::TakeOver(const scheduler::Pod& pod) {
+  store_.Update([&](Snapshot& next) {
+    if (next.FindPod(pod.uid) != nullptr) next.PutPod(pod);
+  });
 }
 
 void Binder::StillUnbound(const std::string& uid, Open& open) {
@@ -263,6 +276,12 @@ void Binder::GiveBack(const std::string& uid, const std::string& error) {
   End(uid, error);
 }
 
+// Of a pod that was known from a filter or a read alone no watch will bring the end.
+void Binder::Gone(const std::string& uid, const std::string& error) {
+  store_.Update([&](Snapshot& next) { next.RemovePod(uid); });
+  End(uid, error);
+}
+
 void Binder::End(const std::string& uid, const std::string& error) {
   auto ended = open_.extract(uid);
   Open& open = ended.mapped();
@@ -270,6 +289,14 @@ void Binder::End(const std::string& uid, const std::string& error) {
   LogBind(args.pod_namespace, args.pod_name, args.node, error.empty() ? "bound" : error);
   for (const Waiter& waiter : open.waiters) waiter.answer(error);
   if (observer_) observer_({.args = args, .record = open.binding.record, .error = error});
+}
+
+void Binder::Stop() {
+  for (auto& [uid, open] : open_) {
+    for (const Waiter& waiter : std::exchange(open.waiters, {})) {
+      waiter.answer("offcut is shutting down");
+    }
+  }
 }
 
 void Binder::Verify(const std::string& pod_uid) {
@@ -283,7 +310,7 @@ void Binder::Verify(const std::string& pod_uid) {
     if (is_gone) {
       store_.Update([&](Snapshot& next) { next.RemovePod(pod_uid); });
     } else if (pod) {
-      store_.Update([&](Snapshot& next) { next.PutPod(*pod); });
+      TakeOver(*pod);
     } else {
       client_.RunAfter(settings_.settle_period, [this, pod_uid] { Verify(pod_uid); });
     }

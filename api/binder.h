@@ -2,7 +2,8 @@
 //
 //   reserve -> POST pods/binding -> 2xx: confirm
 //                                   409: read the pod; ours after all: confirm, else give back
-//                                   404, 403, other 4xx: give back
+//                                   404: the pod is gone
+//                                   403, other 4xx: give back
 //                                   429, not sent: again, while there is time; else give back
 //                                   5xx, timeout, cut: unknown. Read the pod; not bound yet: again,
 //                                   while there is time. Then kube-scheduler is told, and the
@@ -62,6 +63,9 @@ class Binder {
   // No binding is sent before then: those of a predecessor may still arrive.
   void HoldUntil(std::chrono::steady_clock::time_point time);
 
+  // Answers the binds that are open. By the owner, once the client has stopped.
+  void Stop();
+
   // Asks for a pod whose state nobody has told us, and takes over what is answered. On the client's
   // thread.
   void Verify(const std::string& pod_uid);
@@ -80,21 +84,27 @@ class Binder {
   };
   using Answer = std::function<void(std::string)>;
 
-  void BindHere(const ExtenderBindingArgs& args, const Answer& answer);
-  void BindKnown(const ExtenderBindingArgs& args, const scheduler::Pod& pod, const Answer& answer);
-  void BindUnknown(const ExtenderBindingArgs& args, const Answer& answer);
-  void Start(OpenBinding binding, const Answer& answer);
+  using Time = std::chrono::steady_clock::time_point;
+
+  // `end`: when kube-scheduler must have been answered.
+  void BindHere(const ExtenderBindingArgs& args, const Answer& answer, Time end);
+  void BindKnown(const ExtenderBindingArgs& args, const scheduler::Pod& pod, const Answer& answer,
+                 Time end);
+  void BindUnknown(const ExtenderBindingArgs& args, const Answer& answer, Time end);
+  void Start(OpenBinding binding, const Answer& answer, Time end);
   void Post(const std::string& uid);
   void Posted(const std::string& uid, const KubeResult& result);
   void Refused(const std::string& uid, Open& open, const KubeResult& result);
   void ReadPod(const std::string& uid);
   void PodRead(const std::string& uid, const KubeResult& result);
+  void TakeOver(const scheduler::Pod& pod);
   void StillUnbound(const std::string& uid, Open& open);
   void Again(const std::string& uid, std::chrono::milliseconds delay);
   void GiveUpWaiting(const std::string& uid, std::uint64_t waiter);
   void Confirm(const std::string& uid);
   void NotLeading(const std::string& uid, Open& open);
   void GiveBack(const std::string& uid, const std::string& error);
+  void Gone(const std::string& uid, const std::string& error);
   void End(const std::string& uid, const std::string& error);
 
   KubeClient& client_;
