@@ -28,6 +28,16 @@ std::string_view FirstFit(const Snapshot& snapshot, const Pod& pod,
   return node_names[static_cast<std::size_t>(fit - verdicts.begin())];
 }
 
+// Whoever put it there.
+bool HasPlace(const Snapshot& snapshot, const std::string& uid) {
+  const scheduler::PodEntry* entry = snapshot.FindPod(uid);
+  return entry != nullptr && entry->phase != scheduler::PodPhase::kPending;
+}
+
+bool IsSameExpectation(const scheduler::Expectation& a, const scheduler::Expectation& b) {
+  return a.pod == b.pod && a.kind == b.kind;
+}
+
 }  // namespace
 
 std::vector<std::string> ChangedNodes(const Snapshot& before, const Snapshot& now) {
@@ -36,9 +46,9 @@ std::vector<std::string> ChangedNodes(const Snapshot& before, const Snapshot& no
   auto old = old_nodes.begin();
   for (const auto& node : now.nodes()) {
     while (old != old_nodes.end() && (*old)->name() < node->name()) ++old;
-    const bool is_same =
-        old != old_nodes.end() && *old == node &&
-        before.ExpectedOn(node->name()).size() == now.ExpectedOn(node->name()).size();
+    const bool is_same = old != old_nodes.end() && *old == node &&
+                         std::ranges::equal(before.ExpectedOn(node->name()),
+                                            now.ExpectedOn(node->name()), IsSameExpectation);
     if (!is_same) changed.push_back(node->name());
   }
   return changed;
@@ -63,13 +73,15 @@ void Nudger::Refused(std::shared_ptr<const Pod> pod, std::vector<std::string> no
     if (*last_node_names_ != names) {
       last_node_names_ = std::make_shared<const std::vector<std::string>>(std::move(names));
     }
-    const bool is_stale = judged_on != store_.Read();
-    if (!is_stale) judged_on.reset();
+    // A claim that has come since and ended again leaves no trace between the state that was last
+    // looked at and the newest; against the one that was judged on it does.
+    const bool is_other = judged_on != checked_;
+    if (!is_other) judged_on.reset();
     waiting_[uid] = {.pod = std::move(pod),
                      .node_names = last_node_names_,
                      .refused_at = Clock::now(),
                      .judged_on = std::move(judged_on)};
-    if (is_stale) StateChanged();
+    if (is_other || checked_ != store_.Read()) StateChanged();
   });
 }
 
@@ -104,6 +116,7 @@ void Nudger::Check() {
   is_scheduled_ = false;
   const auto now = store_.Read();
   const auto changed = ChangedNodes(*checked_, *now);
+  std::erase_if(waiting_, [&](const auto& item) { return HasPlace(*now, item.first); });
   Snapshot simulated = *now;
   std::vector<const Pod*> woken;
   std::vector<const scheduler::DeviceRequest*> hopeless;  // since the last one that was placed
@@ -111,11 +124,13 @@ void Nudger::Check() {
   for (const Waiting* waiting : InOrder()) {
     const Pod& pod = *waiting->pod;
     const auto is_alike = [&](const auto* request) { return *request == pod.request; };
-    if (std::ranges::any_of(hopeless, is_alike)) continue;
+    // One that is judged against the same changes, and has no place kept for itself.
+    const bool is_plain = waiting->judged_on == nullptr && pod.nominated_node_name.empty();
+    if (is_plain && std::ranges::any_of(hopeless, is_alike)) continue;
     const auto candidates = Candidates(*waiting, *now, changed);
     const std::string_view node_name = FirstFit(simulated, pod, candidates, policy_);
     if (node_name.empty()) {
-      if (candidates.size() == changed.size()) hopeless.push_back(&pod.request);
+      if (is_plain && candidates.size() == changed.size()) hopeless.push_back(&pod.request);
       continue;
     }
     simulated.Claim(waiting->pod, node_name);

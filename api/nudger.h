@@ -54,7 +54,7 @@ class Nudger {
     std::shared_ptr<const scheduler::Pod> pod;
     std::shared_ptr<const std::vector<std::string>> node_names;  // sorted
     Clock::time_point refused_at;
-    // Set where the state was newer already when the refusal came here, until the next check.
+    // Set where it is another state than the one that was last looked at; until the next check.
     std::shared_ptr<const scheduler::Snapshot> judged_on;
   };
 
