@@ -80,7 +80,7 @@ Cluster::Cluster(std::unique_ptr<KubeClient> client, ClusterSettings settings,
       events_(*client_, settings_.instance, {}, [this] { context_.metrics.CountDroppedEvent(); }),
       binder_(*client_, context.store, context.policy, context.recent_pods, context.metrics,
               WithFence(settings_.binder, [this] { return WhyNot().empty(); }),
-              [this](const BindResult& result) { RecordBind(result); }),
+              [this](const BindResult& result) { BindEnded(result); }),
       nudger_(*client_, context.store, context.policy, settings_.nudger) {
   // What a process before us sent may still arrive.
   binder_.HoldUntil(std::chrono::steady_clock::now() + settings_.binder.answer_timeout);
@@ -103,6 +103,7 @@ void Cluster::Stop() {
   // The client answers what is out when it stops, at the latest.
   if (runs) ended.get_future().wait_for(kReleasePatience);
   client_->Stop();
+  binder_.Stop();
 }
 
 std::string_view Cluster::WhyNot() const {
@@ -127,7 +128,7 @@ void Cluster::WatchNodes() {
       WatchSinks{.replace = [this](const auto& items) { ReplaceNodes(items); },
                  .upsert = [this](const auto& object) { UpsertNode(object); },
                  .remove = [this](const auto& object) { RemoveNode(object); }},
-      std::mt19937_64(std::random_device()()));
+      std::mt19937_64(std::random_device()()), settings_.list_watch);
   nodes_->Start();
 }
 
@@ -140,7 +141,7 @@ void Cluster::WatchPods() {
       WatchSinks{.replace = [this](const auto& items) { ReplacePods(items); },
                  .upsert = [this](const auto& object) { UpsertPod(object); },
                  .remove = [this](const auto& object) { RemovePod(object); }},
-      std::mt19937_64(std::random_device()()));
+      std::mt19937_64(std::random_device()()), settings_.list_watch);
   pods_->Start();
 }
 
@@ -297,7 +298,7 @@ void Cluster::UpsertPod(const nlohmann::json& object) {
 
 void Cluster::RemovePod(const nlohmann::json& object) {
   const std::string uid = TextAt(object, "uid");
-  nominations_.erase(uid);
+  ForgetNomination(uid);
   nudger_.Forget(uid);
   context_.store.Update([&](Snapshot& next) { next.RemovePod(uid); });
   StateChanged();
@@ -308,8 +309,7 @@ void Cluster::TimeNomination(const Pod& pod) {
   const auto known = nominations_.find(pod.uid);
   if (known != nominations_.end()) {
     if (is_waiting && known->second.node_name == pod.nominated_node_name) return;
-    client_->Cancel(known->second.timer);
-    nominations_.erase(known);
+    ForgetNomination(pod.uid);
   }
   if (!is_waiting) return;
   const KubeTicket timer = client_->RunAfter(settings_.nomination_timeout, [this, uid = pod.uid] {
@@ -319,10 +319,31 @@ void Cluster::TimeNomination(const Pod& pod) {
   nominations_[pod.uid] = {.node_name = pod.nominated_node_name, .timer = timer};
 }
 
+void Cluster::ForgetNomination(const std::string& uid) {
+  const auto known = nominations_.find(uid);
+  if (known == nominations_.end()) return;
+  client_->Cancel(known->second.timer);
+  nominations_.erase(known);
+}
+
+void Cluster::BindEnded(const BindResult& result) {
+  RecordBind(result);
+  if (result.error.empty()) return;
+  // Its devices are free again, and should it wait again, its nomination counts anew.
+  const std::string& uid = result.args.pod_uid;
+  ForgetNomination(uid);
+  const auto snapshot = context_.store.Read();
+  const scheduler::PodEntry* entry = snapshot->FindPod(uid);
+  if (entry != nullptr) TimeNomination(*entry->pod);
+  StateChanged();
+}
+
 void Cluster::Claim(std::shared_ptr<const Pod> pod, std::string_view node_name) {
   const std::string uid = pod->uid;
+  const bool is_moved = context_.store.Read()->IsClaimed(uid);
   context_.store.Update([&](Snapshot& next) { next.Claim(std::move(pod), node_name); });
-  client_->Post([this, uid] {
+  client_->Post([this, uid, is_moved] {
+    if (is_moved) StateChanged();
     KubeTicket& timer = claims_[uid];
     client_->Cancel(timer);
     timer = client_->RunAfter(settings_.claim_timeout, [this, uid] {
@@ -334,7 +355,10 @@ void Cluster::Claim(std::shared_ptr<const Pod> pod, std::string_view node_name) 
 }
 
 void Cluster::DropClaim(const std::string& uid) {
+  // Most filters find none; for them no new state is published.
+  if (!context_.store.Read()->IsClaimed(uid)) return;
   context_.store.Update([&](Snapshot& next) { next.DropClaim(uid); });
+  client_->Post([this] { StateChanged(); });
 }
 
 }  // namespace offcut::api

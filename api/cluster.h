@@ -34,6 +34,7 @@ struct ClusterSettings {
   KubeClientSettings client;
   BinderSettings binder;
   NudgerSettings nudger;
+  ListWatchSettings list_watch;
   // An advisory claim lives at most so long: a volume, Permit, or the rest of a gang may take it.
   std::chrono::milliseconds claim_timeout = std::chrono::seconds{60};
   // So long a nomination holds what was freed for it.
@@ -107,6 +108,8 @@ class Cluster {
   void UpsertPod(const nlohmann::json& object);
   void RemovePod(const nlohmann::json& object);
   void TimeNomination(const scheduler::Pod& pod);
+  void ForgetNomination(const std::string& uid);
+  void BindEnded(const BindResult& result);
   void StateChanged();
   void TellSynced();
   void WatchNodes();

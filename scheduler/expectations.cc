@@ -11,6 +11,11 @@ std::span<const Expectation> Expectations::On(std::string_view node_name) const 
   return found->second;
 }
 
+bool Expectations::IsClaimed(std::string_view uid) const {
+  const auto found = places_.find(std::string(uid));
+  return found != places_.end() && !found->second.claimed.empty();
+}
+
 void Expectations::Nominate(std::shared_ptr<const Pod> pod) {
   const std::string uid = pod->uid;
   const std::string& node_name = pod->nominated_node_name;

@@ -1,0 +1,396 @@
+// The state of a cluster, kept from a played API server. No test sleeps: each waits for the state
+// that must come.
+#include "api/cluster.h"
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <future>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "test/api/binder_world.h"
+#include "test/testing/api_server.h"
+#include "test/testing/kube_calls.h"
+#include "test/testing/worlds.h"
+
+namespace offcut::api {
+namespace {
+
+using scheduler::Snapshot;
+using std::chrono::milliseconds;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::PodFromText;
+using ::testing::SizeIs;
+
+bool WaitUntil(const std::function<bool()>& is_so) {
+  const auto end = std::chrono::steady_clock::now() + kKubePatience;
+  while (!is_so()) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
+// A node of so many A10 GPUs, or without a readable status.
+std::string NodeBody(const std::string& name, int gpus, const std::string& heartbeat = "1") {
+  const std::string count = std::to_string(gpus);
+  return nlohmann::json{
+      {"metadata",
+       {{"name", name},
+        {"resourceVersion", heartbeat},
+        {"labels",
+         {{"nvidia.com/gpu.product", "NVIDIA-A10"}, {"nvidia.com/gpu.memory", "23028"}}}}},
+      {"status",
+       {{"allocatable", {{"nvidia.com/gpu", count}}},
+        {"capacity", {{"nvidia.com/gpu", count}}},
+        {"conditions", {{{"type", "Ready"}, {"lastHeartbeatTime", heartbeat}}}}}}}
+      .dump();
+}
+std::string UnreadableNode(const std::string& name) {
+  return nlohmann::json{{"metadata", {{"name", name}, {"resourceVersion", "1"}}}, {"status", 5}}
+      .dump();
+}
+std::string PodText(std::string_view pod_text) { return PodBody(PodFromText(pod_text)); }
+
+ClusterSettings QuickSettings() {
+  ClusterSettings settings;
+  settings.binder = HastySettings();
+  settings.nudger.delay = milliseconds{1};
+  settings.list_watch.backoff = {.first = milliseconds{1}, .max = milliseconds{2}};
+  settings.list_watch.silence_timeout = kKubePatience;
+  settings.list_watch.initial_events_timeout = kKubePatience;
+  return settings;
+}
+
+// A cluster of node "n1" with one GPU and "n2" with two, unless the test lists something else.
+class World {
+ public:
+  explicit World(ClusterSettings settings = QuickSettings()) {
+    settings.config = PlainConfig(server.Port());
+    settings.client.qps = settings.client.burst = 100'000;
+    settings.synced = [this] { ++synced; };
+    auto started = Cluster::Start(std::move(settings), {store, policy, recent_pods, metrics});
+    EXPECT_TRUE(started);
+    cluster = *std::move(started);
+  }
+  ~World() { cluster->Stop(); }
+
+  void Begin(const std::vector<std::string>& pods = {}) {
+    server.Push("nodes", WatchList({NodeBody("n1", 1), NodeBody("n2", 2)}));
+    server.Push("pods", WatchList(pods));
+    cluster->StartWatches();
+    EXPECT_TRUE(WaitUntil([this] { return synced > 0; }));
+  }
+
+  void Event(const std::string& kind, std::string_view type, const std::string& object) {
+    server.Push(kind, WatchEventLine(type, object));
+  }
+
+  // The watch has lost the thread; these are all pods now.
+  void Relist(const std::vector<std::string>& pods) {
+    Event("pods", "ERROR", StatusBody(410, "Expired", "too old"));
+    server.CutWatch("pods");
+    server.Push("pods", WatchList(pods));
+  }
+
+  std::string PlaceOf(const std::string& pod_name) const {
+    const auto snapshot = store.Read();
+    const scheduler::PodEntry* entry = snapshot->FindPod("uid-" + pod_name);
+    if (entry == nullptr) return "unknown";
+    std::string text(NameOf(entry->phase));
+    return entry->node_name.empty() ? text : text + " on " + entry->node_name;
+  }
+  bool ComesTo(const std::string& pod_name, const std::string& place) const {
+    return WaitUntil([&] { return PlaceOf(pod_name) == place; });
+  }
+  std::size_t GpusOf(const std::string& node_name) const {
+    const auto snapshot = store.Read();
+    const scheduler::Node* node = snapshot->FindNode(node_name);
+    return node == nullptr ? 0 : node->inventory.devices.gpus.size();
+  }
+  std::size_t ExpectedOn(const std::string& node_name) const {
+    return store.Read()->ExpectedOn(node_name).size();
+  }
+
+  void Claim(std::string_view pod_text, std::string_view node_name) const {
+    cluster->Claim(std::make_shared<const scheduler::Pod>(PodFromText(pod_text)), node_name);
+  }
+  void Refuse(std::string_view pod_text, std::vector<std::string> nodes) const {
+    cluster->Refused(std::make_shared<const scheduler::Pod>(PodFromText(pod_text)),
+                     std::move(nodes), store.Read());
+  }
+  std::future<std::string> Bind(const std::string& pod_name, const std::string& node_name) const {
+    auto promise = std::make_shared<std::promise<std::string>>();
+    std::future<std::string> answer = promise->get_future();
+    cluster->Bind({pod_name, "default", "uid-" + pod_name, node_name},
+                  [promise](std::string error) { promise->set_value(std::move(error)); });
+    return answer;
+  }
+  // As kube-scheduler does it: again until there is a last word, which none of the texts is that
+  // say that time was short.
+  std::string BindAgainAndAgain(const std::string& pod_name, const std::string& node_name) const {
+    std::string error = "in time";
+    WaitUntil([&] {
+      auto answer = Bind(pod_name, node_name);
+      error = BinderWorld::Get(answer);
+      return error.find("in time") == std::string::npos;
+    });
+    return error;
+  }
+
+  ApiServer server;
+  scheduler::StateStore store;
+  scheduler::Policy policy;
+  RecentPods recent_pods;
+  Metrics metrics{"test", scheduler::Reasons()};
+  std::atomic<int> synced = 0;
+  std::unique_ptr<Cluster> cluster;
+};
+
+constexpr std::string_view kA = "a nvidia.com/gpu=1";
+constexpr std::string_view kAOnN1 = "a nvidia.com/gpu=1 node=n1";
+
+// ---- Lists and watches -------------------------------------------------------------------------
+
+TEST(ClusterTest, KeepsTheStateFromListsAndWatches) {
+  World world;
+  world.Begin({PodText(kAOnN1), PodText("w nvidia.com/gpu=1")});
+  EXPECT_EQ(world.PlaceOf("a"), "bound on n1");
+  EXPECT_EQ(world.PlaceOf("w"), "pending");
+  EXPECT_EQ(world.GpusOf("n2"), 2U);
+  world.Event("pods", "ADDED", PodText("b nvidia.com/gpu=1 node=n2"));
+  world.Event("pods", "MODIFIED", PodText("w nvidia.com/gpu=1 node=n2"));
+  world.Event("pods", "DELETED", PodText(kAOnN1));
+  EXPECT_TRUE(world.ComesTo("a", "unknown"));
+  EXPECT_EQ(world.PlaceOf("b"), "bound on n2");
+  EXPECT_EQ(world.PlaceOf("w"), "bound on n2");
+  world.Event("nodes", "ADDED", NodeBody("n3", 4));
+  world.Event("nodes", "MODIFIED", NodeBody("n2", 8));
+  world.Event("nodes", "DELETED", NodeBody("n1", 1));
+  EXPECT_TRUE(WaitUntil([&] { return world.GpusOf("n1") == 0; }));
+  EXPECT_EQ(world.GpusOf("n2"), 8U);
+  EXPECT_EQ(world.GpusOf("n3"), 4U);
+}
+
+TEST(ClusterTest, IsSyncedOnceBothListsAreThere) {
+  for (const std::string first : {"nodes", "pods"}) {
+    World world;
+    const bool nodes_first = first == "nodes";
+    world.cluster->StartWatches();
+    EXPECT_FALSE(world.cluster->IsSynced());
+    world.server.Push(first, WatchList({nodes_first ? NodeBody("n1", 1) : PodText(kA)}));
+    EXPECT_TRUE(nodes_first ? WaitUntil([&] { return world.GpusOf("n1") == 1; })
+                            : world.ComesTo("a", "pending"));
+    EXPECT_FALSE(world.cluster->IsSynced());
+    EXPECT_EQ(world.synced, 0);
+    world.server.Push(nodes_first ? "pods" : "nodes", WatchList({}));
+    EXPECT_TRUE(WaitUntil([&] { return world.synced == 1; }));
+    EXPECT_TRUE(world.cluster->IsSynced());
+  }
+}
+
+TEST(ClusterTest, LeavesOutANodeThatCannotBeReadAndKeepsTheOthers) {
+  World world;
+  world.server.Push("nodes", WatchList({UnreadableNode("bad"), NodeBody("n1", 1)}));
+  world.server.Push("pods", WatchList({}));
+  world.cluster->StartWatches();
+  EXPECT_TRUE(WaitUntil([&] { return world.synced == 1; }));
+  EXPECT_THAT(world.store.Read()->nodes(), SizeIs(1));
+  EXPECT_EQ(world.GpusOf("n1"), 1U);
+}
+
+TEST(ClusterTest, ForgetsANodeThatBecomesUnreadable) {
+  World world;
+  world.Begin();
+  world.Event("nodes", "MODIFIED", UnreadableNode("n1"));
+  EXPECT_TRUE(WaitUntil([&] { return world.GpusOf("n1") == 0; }));
+  EXPECT_EQ(world.GpusOf("n2"), 2U);
+  world.Event("nodes", "MODIFIED", NodeBody("n1", 1));
+  EXPECT_TRUE(WaitUntil([&] { return world.GpusOf("n1") == 1; }));
+}
+
+TEST(ClusterTest, RebuildsNoNodeForItsHeartbeats) {
+  World world;
+  world.Begin();
+  const auto before = world.store.Read();
+  world.Event("nodes", "MODIFIED", NodeBody("n1", 1, "2"));
+  world.Event("nodes", "MODIFIED", NodeBody("n1", 1, "3"));
+  world.Event("nodes", "MODIFIED", NodeBody("n2", 3));
+  EXPECT_TRUE(WaitUntil([&] { return world.GpusOf("n2") == 3; }));
+  EXPECT_EQ(world.store.Read()->FindNode("n1"), before->FindNode("n1"));
+}
+
+TEST(ClusterTest, CountsThePodsThatARelistFindsGone) {
+  World world;
+  world.Begin({PodText(kAOnN1), PodText("b"), PodText("c")});
+  EXPECT_THAT(world.metrics.Print(), HasSubstr("offcut_ledger_ghosts_total 0"));
+  world.Relist({PodText("c"), PodText("d")});
+  EXPECT_TRUE(world.ComesTo("d", "pending"));
+  EXPECT_EQ(world.PlaceOf("a"), "unknown");
+  EXPECT_EQ(world.PlaceOf("b"), "unknown");
+  EXPECT_EQ(world.PlaceOf("c"), "pending");
+  EXPECT_TRUE(WaitUntil([&] {
+    return world.metrics.Print().find("offcut_ledger_ghosts_total 2") != std::string::npos;
+  }));
+}
+
+// ---- Bindings ----------------------------------------------------------------------------------
+
+TEST(ClusterTest, BindsOnceItsPredecessorsBindingsMustHaveArrived) {
+  const auto start = std::chrono::steady_clock::now();
+  World world;
+  world.server.On("POST", {{.reply = Reply(201, "{}")}});
+  world.Begin({PodText(kA)});
+  EXPECT_EQ(world.BindAgainAndAgain("a", "n1"), "");
+  EXPECT_EQ(world.PlaceOf("a"), "bound on n1");
+  EXPECT_GE(std::chrono::steady_clock::now() - start, HastySettings().answer_timeout);
+}
+
+// Bound by us, and missing in a list that may be older: only the API server knows.
+TEST(ClusterTest, AsksForAPodThatItBoundAndARelistDoesNotShow) {
+  for (const bool is_gone : {true, false}) {
+    World world;
+    world.server.On("POST", {{.reply = Reply(201, "{}")}});
+    world.server.On("GET", {is_gone ? Says(404, "not found") : Shows(kAOnN1)});
+    world.Begin({PodText(kA)});
+    EXPECT_EQ(world.BindAgainAndAgain("a", "n1"), "");
+    world.Relist({});
+    EXPECT_THAT(world.server.WaitForRequests("GET", 1), SizeIs(1));
+    EXPECT_TRUE(WaitUntil([&] {
+      const auto snapshot = world.store.Read();
+      const scheduler::PodEntry* entry = snapshot->FindPod("uid-a");
+      return is_gone ? entry == nullptr : entry != nullptr && IsSeen(*entry);
+    }));
+    EXPECT_THAT(world.metrics.Print(), HasSubstr("offcut_ledger_ghosts_total 0"));
+  }
+}
+
+TEST(ClusterTest, WakesAPodForDevicesThatABindGivesBack) {
+  ClusterSettings settings = QuickSettings();
+  settings.binder.answer_timeout = milliseconds{300};
+  World world(settings);
+  std::promise<void> release;
+  ApiStep refusal = Says(403, "no right");
+  refusal.once = release.get_future().share();
+  world.server.On("POST", {refusal});
+  world.server.On("PATCH", {{.reply = Reply(200, "{}")}});
+  world.Begin({PodText(kA), PodText("b nvidia.com/gpu=1")});
+  const auto answer = world.Bind("a", "n1");
+  EXPECT_TRUE(world.ComesTo("a", "reserved on n1"));
+  world.Refuse("b nvidia.com/gpu=1", {"n1"});
+  release.set_value();
+  const auto patches = world.server.WaitForRequests("PATCH", 1);
+  ASSERT_THAT(patches, SizeIs(1));
+  EXPECT_EQ(patches[0].target, "/api/v1/namespaces/default/pods/b");
+}
+
+TEST(ClusterTest, AnswersOpenBindsWhenItStops) {
+  ClusterSettings settings = QuickSettings();
+  settings.binder = PatientSettings();
+  World world(settings);
+  world.Begin({PodText(kA)});
+  auto answer = world.Bind("a", "n1");
+  EXPECT_TRUE(world.ComesTo("a", "reserved on n1"));
+  world.cluster->Stop();
+  EXPECT_EQ(BinderWorld::Get(answer), "offcut is shutting down");
+}
+
+// ---- Claims and nominations --------------------------------------------------------------------
+
+TEST(ClusterTest, EndsAClaimAfterItsTimeAndWakesWhoWaitedForIt) {
+  ClusterSettings settings = QuickSettings();
+  settings.claim_timeout = milliseconds{30};
+  World world(settings);
+  world.server.On("PATCH", {{.reply = Reply(200, "{}")}});
+  world.Begin();
+  world.Claim(kA, "n1");
+  EXPECT_EQ(world.ExpectedOn("n1"), 1U);
+  world.Refuse("b nvidia.com/gpu=1", {"n1"});
+  EXPECT_THAT(world.server.WaitForRequests("PATCH", 1), SizeIs(1));
+  EXPECT_EQ(world.ExpectedOn("n1"), 0U);
+}
+
+TEST(ClusterTest, KeepsAClaimWithinItsTime) {
+  World world;
+  world.Begin();
+  world.Claim(kA, "n1");
+  world.Claim(kA, "n2");
+  world.Event("nodes", "ADDED", NodeBody("n3", 1));
+  EXPECT_TRUE(WaitUntil([&] { return world.GpusOf("n3") == 1; }));
+  EXPECT_EQ(world.ExpectedOn("n1"), 0U);
+  EXPECT_EQ(world.ExpectedOn("n2"), 1U);
+}
+
+TEST(ClusterTest, WakesAPodForAClaimThatIsDroppedOrMoved) {
+  for (const bool is_moved : {true, false}) {
+    World world;
+    world.server.On("PATCH", {{.reply = Reply(200, "{}")}});
+    world.Begin();
+    world.Claim(kA, "n1");
+    world.Refuse("b nvidia.com/gpu=1", {"n1"});
+    if (is_moved) {
+      world.Claim(kA, "n2");
+    } else {
+      world.cluster->DropClaim("uid-a");
+    }
+    EXPECT_THAT(world.server.WaitForRequests("PATCH", 1), SizeIs(1));
+  }
+}
+
+// Every filter drops its pod's claim; a new state for each would make every refusal look stale.
+TEST(ClusterTest, PublishesNothingWhereThereIsNoClaimToDrop) {
+  World world;
+  world.Begin();
+  const auto before = world.store.Read();
+  world.cluster->DropClaim("uid-a");
+  EXPECT_EQ(world.store.Read(), before);
+}
+
+TEST(ClusterTest, LetsANominationLapse) {
+  ClusterSettings settings = QuickSettings();
+  settings.nomination_timeout = milliseconds{1};
+  World world(settings);
+  world.Begin({PodText("a nvidia.com/gpu=1 nominated=n1")});
+  EXPECT_TRUE(WaitUntil([&] { return world.ExpectedOn("n1") == 0; }));
+  world.Event("pods", "MODIFIED", PodText("a nvidia.com/gpu=1 nominated=n1 priority=1"));
+  world.Event("pods", "ADDED", PodText("b"));
+  EXPECT_TRUE(world.ComesTo("b", "pending"));
+  EXPECT_EQ(world.ExpectedOn("n1"), 0U) << "an update is no new nomination";
+}
+
+TEST(ClusterTest, HoldsANominationWithinItsTime) {
+  World world;
+  world.Begin({PodText("a nvidia.com/gpu=1 nominated=n1")});
+  EXPECT_EQ(world.ExpectedOn("n1"), 1U);
+  world.Event("pods", "MODIFIED", PodText("a nvidia.com/gpu=1 nominated=n2"));
+  EXPECT_TRUE(WaitUntil([&] { return world.ExpectedOn("n2") == 1; }));
+  EXPECT_EQ(world.ExpectedOn("n1"), 0U);
+}
+
+// A bind that fails leaves the pod nominated as before; that must end, too.
+TEST(ClusterTest, LetsANominationLapseAfterAFailedBind) {
+  ClusterSettings settings = QuickSettings();
+  settings.nomination_timeout = milliseconds{1};
+  World world(settings);
+  world.server.On("POST", {Says(403, "no right")});
+  world.Begin({PodText("a nvidia.com/gpu=1 nominated=n1")});
+  EXPECT_TRUE(WaitUntil([&] { return world.ExpectedOn("n1") == 0; }));
+  EXPECT_THAT(world.BindAgainAndAgain("a", "n1"), HasSubstr("no right"));
+  EXPECT_TRUE(world.ComesTo("a", "pending"));
+  EXPECT_TRUE(WaitUntil([&] { return world.ExpectedOn("n1") == 0; }));
+}
+
+}  // namespace
+}  // namespace offcut::api
