@@ -111,7 +111,13 @@ void AddServe(CLI::App& app, Command& command) {
   serve->add_option("--policy", settings.policy_file, kPolicyHelp);
   const auto take_leader_election = AddLeaderElection(*serve, settings);
   serve->add_option("--bind-address", settings.bind_address, "Extender verbs, IP:PORT")
-      ->capture_default_str();
+      ->default_str(fmt::format("{}, or with TLS {}", offcut::api::kPlainBindAddress,
+                                offcut::api::kTlsBindAddress));
+  serve->add_option("--tls-cert-file", settings.tls.certificate,
+                    "PEM of the extender's certificate and who signed it; the verbs speak TLS");
+  serve->add_option("--tls-private-key-file", settings.tls.private_key, "PEM of its key");
+  serve->add_option("--tls-client-ca-file", settings.tls.client_authorities,
+                    "PEM of the authorities of which a client must have a certificate");
   serve
       ->add_option("--health-bind-address", settings.health_bind_address,
                    "/livez and /readyz, IP:PORT")

@@ -86,7 +86,12 @@ struct Servers {
 
 std::expected<Servers, Error> StartServers(const ServeSettings& settings, World& world,
                                            std::ostream& out) {
-  const ServerSettings verbs{.body_bytes_max = settings.body_bytes_max,
+  auto tls = ReadServerTls(settings.tls);
+  if (!tls) return std::unexpected(tls.error());
+  std::string bind_address = settings.bind_address;
+  if (bind_address.empty()) bind_address = *tls ? kTlsBindAddress : kPlainBindAddress;
+  const ServerSettings verbs{.tls = *std::move(tls),
+                             .body_bytes_max = settings.body_bytes_max,
                              .bodies_bytes_max = kLargestBodiesMax * settings.body_bytes_max,
                              .idle_timeout = settings.idle_timeout};
   const ServerSettings reads{.body_bytes_max = std::size_t{64} * 1024,
@@ -95,7 +100,7 @@ std::expected<Servers, Error> StartServers(const ServeSettings& settings, World&
                                 world.cluster.get()};
   Servers servers;
   auto extender = Listen(
-      "extender", settings.bind_address, verbs,
+      "extender", bind_address, verbs,
       [context](const HttpRequest& request, const Respond& respond) {
         AnswerExtender(context, request, respond);
       },

@@ -8,8 +8,13 @@
 #include <vector>
 
 #include "api/logging.h"
+#include "api/tls_files.h"
 
 namespace offcut::api {
+
+// Plain HTTP stays on this machine; with TLS others may ask.
+inline constexpr const char* kPlainBindAddress = "127.0.0.1:8080";
+inline constexpr const char* kTlsBindAddress = "0.0.0.0:8443";
 
 struct ServeSettings {
   // Where the state comes from: files, or else a cluster: of the kubeconfig, or else the one that
@@ -31,8 +36,9 @@ struct ServeSettings {
   std::chrono::seconds retry_period{2};
   std::string pod_name;
   std::string pod_namespace;
-  std::string policy_file;  // empty: the defaults
-  std::string bind_address = "127.0.0.1:8080";
+  std::string policy_file;   // empty: the defaults
+  std::string bind_address;  // empty: kPlainBindAddress, or with certificates kTlsBindAddress
+  ServerTlsFiles tls;        // of the extender's listener
   std::string health_bind_address = "127.0.0.1:8081";
   std::string metrics_bind_address = "127.0.0.1:8082";
   std::size_t body_bytes_max = std::size_t{256} * 1024 * 1024;

@@ -53,6 +53,11 @@ void LogEscape(const std::exception_ptr& escaped) {
 }  // namespace
 
 std::expected<void, Error> Listener::Listen() {
+  if (settings.tls) {
+    auto tls = MakeServerTls(*settings.tls);
+    if (!tls) return std::unexpected(tls.error());
+    tls_ = *std::move(tls);
+  }
   error_code error;
   const auto address = asio::ip::make_address(settings.address, error);
   if (error) {
@@ -210,6 +215,7 @@ std::string_view FindBadLimit(const ServerSettings& settings) {
   }
   if (settings.bodies_bytes_max == 0) return "bodies_bytes_max";
   if (settings.connections_max == 0) return "connections_max";
+  if (settings.handshake_timeout <= zero) return "handshake_timeout";
   if (settings.idle_timeout <= zero) return "idle_timeout";
   if (settings.read_timeout <= zero) return "read_timeout";
   if (settings.write_timeout <= zero) return "write_timeout";

@@ -11,10 +11,12 @@
 #include <expected>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "api/error.h"
 #include "api/http.h"
+#include "api/server_tls.h"
 
 namespace offcut::api {
 
@@ -22,6 +24,9 @@ namespace offcut::api {
 struct ServerSettings {
   std::string address = "127.0.0.1";  // an IP address, not a host name
   std::uint16_t port = 0;             // 0: any free port, see Server::Port()
+
+  // Without it the server speaks plain HTTP.
+  std::optional<ServerTlsSettings> tls;
 
   // 5,000 full nodes are 67 MB.
   std::size_t body_bytes_max = std::size_t{256} * 1024 * 1024;
@@ -31,6 +36,8 @@ struct ServerSettings {
   std::size_t header_bytes_max = std::size_t{16} * 1024;  // request line and fields; trailers too
   std::size_t connections_max = 256;                      // one more gets 503 and is closed
 
+  // For the whole TLS handshake. A peer that fails in it gets no HTTP answer.
+  std::chrono::milliseconds handshake_timeout = std::chrono::seconds{10};
   // Between two requests. Must exceed the 90 s for which kube-scheduler's Go client keeps an idle
   // connection: Go does not repeat a POST that met a closing connection.
   std::chrono::milliseconds idle_timeout = std::chrono::seconds{120};
@@ -58,7 +65,8 @@ class Server {
   // (a library may), which is logged and answered with 500. A Respond that is dropped without a
   // call answers 500, too; one that is called late, or twice, is ignored. For HEAD the handler
   // answers as for GET, and the server leaves the body out.
-  // Errors: kBadRequest (the address is none, a limit is not positive), kUnavailable (cannot bind).
+  // Errors: kBadRequest (the address is none, a limit is not positive, MakeServerTls() has one),
+  // kUnavailable (cannot bind).
   static std::expected<std::unique_ptr<Server>, Error> Start(ServerSettings settings,
                                                              HttpHandler handler,
                                                              ServerEvents events = {});

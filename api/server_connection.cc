@@ -1,7 +1,6 @@
 #include "api/server_connection.h"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <exception>
@@ -24,7 +23,6 @@ namespace {
 namespace asio = boost::asio;
 namespace beast = boost::beast;
 namespace http = beast::http;
-using asio::ip::tcp;
 using boost::system::error_code;
 using std::chrono::steady_clock;
 
@@ -35,6 +33,8 @@ constexpr std::size_t kReceiveBytes = std::size_t{16} * 1024;
 constexpr int kShedRetryAfterS = 1;
 // What a peer that we refused may still send before we reset it.
 constexpr std::size_t kLingerBytesMax = std::size_t{8} * 1024 * 1024;
+// What one record of TLS holds at most.
+constexpr std::size_t kTlsRecordBytes = std::size_t{16} * 1024;
 // The shortest end of a chunked body, "0\r\n\r\n".
 constexpr std::size_t kLastChunkBytes = 5;
 
@@ -118,20 +118,33 @@ ServerConnection::ServerConnection(Listener& listener, ServerSocket socket,
                                    ConnectionPurpose purpose)
     : listener_(listener),
       settings_(listener.settings),
-      stream_(std::move(socket)),
+      stream_(std::move(socket), listener.Tls()),
       purpose_(purpose),
       id_(listener.Add(*this, purpose)),
-      answered_(listener.GetExecutor()) {
-  error_code ignored;  // the peer may be gone already; the first read finds out
-  std::ignore = stream_.socket().set_option(tcp::no_delay(true), ignored);
-}
+      answered_(listener.GetExecutor()) {}
 
 ServerAwaitable<void> ServerConnection::Run() {
+  if (stream_.IsTls()) {
+    const bool shook = co_await ShakeHands();
+    if (!shook) co_return;
+  }
   if (purpose_ == ConnectionPurpose::kServe) {
     co_await Serve();
   } else {
     co_await Shed();
   }
+}
+
+// A peer that fails in it gets an alert, if it speaks TLS at all.
+ServerAwaitable<bool> ServerConnection::ShakeHands() {
+  stream_.ExpireAfter(settings_.handshake_timeout);
+  idle_ = true;  // it has asked nothing yet
+  const error_code error = co_await stream_.ShakeHands();
+  idle_ = false;
+  if (!error) co_return true;
+  spdlog::debug("a TLS handshake failed: {}", error.message());
+  co_await Linger();  // else a request sent in good faith would reset the alert
+  co_return false;
 }
 
 ServerAwaitable<void> ServerConnection::Serve() {
@@ -183,11 +196,11 @@ void ServerConnection::Deliver(RequestId id, HttpResponse response) {
 }
 
 void ServerConnection::CloseIfIdle() {
-  if (idle_ && NothingReceived()) stream_.cancel();
+  if (idle_ && NothingReceived()) stream_.Cancel();
 }
 
 void ServerConnection::Abort() {
-  stream_.close();
+  stream_.Close();
   std::ignore = answered_.cancel();
 }
 
@@ -197,13 +210,13 @@ ServerAwaitable<ServerConnection::Outcome> ServerConnection::ReadHead() {
   parser.body_limit(settings_.body_bytes_max);
   if (received_.size() == 0) {
     if (listener_.IsDraining() && NothingReceived()) co_return Gone();
-    stream_.expires_after(settings_.idle_timeout);
+    stream_.ExpireAfter(settings_.idle_timeout);
     idle_ = true;
     const bool received = co_await Receive();
     idle_ = false;
     if (!received) co_return Gone();
   }
-  stream_.expires_after(settings_.read_timeout);
+  stream_.ExpireAfter(settings_.read_timeout);
   while (!parser.is_header_done()) {
     error_code error;
     received_.consume(parser.put(received_.data(), error));
@@ -226,10 +239,10 @@ ServerAwaitable<ServerConnection::Outcome> ServerConnection::ReadBody() {
   }
   if (parser.is_done()) co_return Outcome{};
   memory_->body = listener_.bodies.Take();
-  stream_.expires_after(settings_.write_timeout);
+  stream_.ExpireAfter(settings_.write_timeout);
   const bool told = co_await SendContinue();
   if (!told) co_return Gone();
-  stream_.expires_after(settings_.read_timeout);
+  stream_.ExpireAfter(settings_.read_timeout);
   if (parser.chunked()) {
     const Outcome outcome = co_await ReadChunks();
     co_return outcome;
@@ -257,8 +270,7 @@ ServerAwaitable<ServerConnection::Outcome> ServerConnection::ReadLength(std::siz
   while (body.size() < body_bytes) {
     const std::span<char> room = body.Prepare(body_bytes - body.size());
     if (room.empty()) co_return Refuse(503, "no memory for this body now");
-    const auto [error, count] =
-        co_await stream_.async_read_some(asio::buffer(room.data(), room.size()), kServerAwait);
+    const auto [error, count] = co_await stream_.ReadSome(asio::buffer(room.data(), room.size()));
     if (error) co_return Gone();
     body.Commit(count);
   }
@@ -297,7 +309,7 @@ ServerAwaitable<ServerConnection::Outcome> ServerConnection::ReadChunks() {
 // Appends what comes to received_. False: nothing will come.
 ServerAwaitable<bool> ServerConnection::Receive() {
   const auto room = received_.prepare(kReceiveBytes);
-  const auto [error, count] = co_await stream_.async_read_some(room, kServerAwait);
+  const auto [error, count] = co_await stream_.ReadSome(room);
   if (error) co_return false;
   received_.commit(count);
   co_return true;
@@ -343,19 +355,21 @@ ServerAwaitable<bool> ServerConnection::Write(const HttpResponse& response,
                                               std::string_view connection, bool with_body) {
   head_.clear();
   AppendHead(head_, response, connection, listener_.Date());
-  stream_.expires_after(settings_.write_timeout);
+  stream_.ExpireAfter(settings_.write_timeout);
   const bool sends_body = with_body && StatusHasBody(response.status);
-  const bool written =
-      co_await WriteAll(head_, sends_body ? std::string_view{response.body} : std::string_view{});
+  std::string_view body = sends_body ? std::string_view{response.body} : std::string_view{};
+  // TLS makes records, and thereby packets, of the two; a small answer shall be one.
+  if (stream_.IsTls() && head_.size() + body.size() <= kTlsRecordBytes) {
+    head_ += std::exchange(body, {});
+  }
+  const bool written = co_await WriteAll(head_, body);
   co_return written;
 }
 
 // In one write if the socket takes it; asio::async_write would cut it into pieces of 64 KiB.
 ServerAwaitable<bool> ServerConnection::WriteAll(std::string_view head, std::string_view body) {
   while (!head.empty() || !body.empty()) {
-    const std::array<asio::const_buffer, 2> buffers{asio::buffer(head.data(), head.size()),
-                                                    asio::buffer(body.data(), body.size())};
-    const auto [error, count] = co_await stream_.async_write_some(buffers, kServerAwait);
+    const auto [error, count] = co_await stream_.WriteSome(head, body);
     if (error) co_return false;
     const std::size_t head_count = std::min(count, head.size());
     head.remove_prefix(head_count);
@@ -377,19 +391,14 @@ ServerAwaitable<void> ServerConnection::WriteRefusal(const HttpRefusal& refusal)
 }
 
 ServerAwaitable<void> ServerConnection::Linger() {
-  error_code ignored;  // the peer may have closed first
-  std::ignore = stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);
-  stream_.expires_after(settings_.linger_timeout);
-  for (std::size_t bytes = 0; bytes < kLingerBytesMax; bytes += received_.size()) {
-    received_.clear();
-    const bool received = co_await Receive();
-    if (!received) co_return;
-  }
+  stream_.ExpireAfter(settings_.linger_timeout);
+  received_.clear();
+  const auto scratch = received_.prepare(kReceiveBytes);
+  co_await stream_.Finish(scratch, kLingerBytesMax);
 }
 
 bool ServerConnection::NothingReceived() {
-  error_code error;  // a dead socket has nothing for us
-  return received_.size() == 0 && (stream_.socket().available(error) == 0 || error);
+  return received_.size() == 0 && stream_.NothingReceived();
 }
 
 }  // namespace offcut::api

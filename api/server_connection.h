@@ -9,7 +9,6 @@
 #include <string>
 #include <string_view>
 
-#include <boost/beast/core/basic_stream.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/parser.hpp>
@@ -19,6 +18,7 @@
 #include "api/server.h"
 #include "api/server_asio.h"
 #include "api/server_listener.h"
+#include "api/server_stream.h"
 
 namespace offcut::api {
 
@@ -52,9 +52,8 @@ class ServerConnection {
 
  private:
   using Outcome = std::expected<void, HttpRefusal>;
-  // A socket whose operations have a deadline.
-  using Stream = boost::beast::basic_stream<boost::asio::ip::tcp, ServerExecutor>;
 
+  ServerAwaitable<bool> ShakeHands();
   ServerAwaitable<void> Serve();
   ServerAwaitable<void> Shed();
   ServerAwaitable<Outcome> ReadHead();
@@ -77,7 +76,7 @@ class ServerConnection {
 
   Listener& listener_;
   const ServerSettings& settings_;
-  Stream stream_;
+  ServerStream stream_;
   const ConnectionPurpose purpose_;
   const std::uint64_t id_;
   boost::beast::flat_buffer received_;  // and not yet parsed

@@ -19,6 +19,7 @@
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ssl/context.hpp>
 
 #include "api/body_buffer.h"
 #include "api/error.h"
@@ -48,6 +49,7 @@ class Listener : public std::enable_shared_from_this<Listener> {
         handler(std::move(http_handler)),
         events(std::move(server_events)) {}
 
+  // Binds, listens, and reads the certificates.
   std::expected<void, Error> Listen();
   void StartThread();
   std::uint16_t Port() const { return port_; }
@@ -63,6 +65,7 @@ class Listener : public std::enable_shared_from_this<Listener> {
   bool IsDraining() const { return draining_; }
   bool IsStopping() const { return stopping_; }
   std::string_view Date();
+  boost::asio::ssl::context* Tls() { return tls_.get(); }  // null: plain HTTP
 
   const ServerSettings settings;
   const HttpHandler handler;
@@ -79,6 +82,7 @@ class Listener : public std::enable_shared_from_this<Listener> {
   void BeginStop();
   void AnnounceIfDrained();
 
+  std::shared_ptr<boost::asio::ssl::context> tls_;
   boost::asio::io_context io_{1};  // 1: one thread runs it
   boost::asio::executor_work_guard<ServerExecutor> work_{io_.get_executor()};
   boost::asio::basic_socket_acceptor<boost::asio::ip::tcp, ServerExecutor> acceptor_{
