@@ -11,6 +11,7 @@
 
 #include "api/explain_command.h"
 #include "api/gpu_picture.h"
+#include "api/kube_scheduler_config.h"
 #include "api/policy_command.h"
 #include "api/serve.h"
 #include "api/state_files.h"
@@ -19,6 +20,7 @@ namespace {
 
 using offcut::api::ExplainSettings;
 using offcut::api::GpusSettings;
+using offcut::api::KubeSchedulerSettings;
 using offcut::api::PolicyReport;
 using offcut::api::ServeSettings;
 
@@ -190,6 +192,37 @@ void AddGpus(CLI::App& app, Command& command) {
   });
 }
 
+void AddKubeConfig(CLI::App& app, Command& command) {
+  static KubeSchedulerSettings settings;
+  CLI::App* config =
+      app.add_subcommand("kube-config", "Print the configuration of a kube-scheduler that asks us");
+  config->add_option("--policy", settings.policy_file, kPolicyHelp);
+  config->add_option("--url-prefix", settings.url_prefix, "Where kube-scheduler finds the verbs")
+      ->capture_default_str();
+  config->add_option(
+      "--ca-file", settings.ca_file,
+      "https: PEM of who signed the server's certificate; paths are kube-scheduler's");
+  config->add_option("--cert-file", settings.cert_file, "https: PEM of its client certificate");
+  config->add_option("--key-file", settings.key_file, "https: PEM of its client key");
+  config
+      ->add_option("--scheduler-name", settings.scheduler_name, "What pods write as schedulerName")
+      ->capture_default_str();
+  config->add_option("--kubeconfig", settings.kubeconfig,
+                     "How kube-scheduler reaches the cluster; without it by its service account");
+  config
+      ->add_flag("--leader-elect", settings.leader_elect, "Whether kube-schedulers elect a leader")
+      ->default_str("true");
+  config->add_option("--leader-elect-resource-name", settings.lease_name,
+                     "Its Lease; without it kube-scheduler, or the name of another scheduler");
+  config
+      ->add_option("--leader-elect-resource-namespace", settings.lease_namespace,
+                   "Namespace of the Lease")
+      ->capture_default_str();
+  config->callback([&command] {
+    command = [] { return offcut::api::PrintKubeSchedulerConfig(settings, std::cout, std::cerr); };
+  });
+}
+
 void AddPolicy(CLI::App& app, Command& command) {
   static std::vector<std::string> files;
   static std::string output = "text";
@@ -246,6 +279,7 @@ int Run(int argc, char** argv) {
   AddServe(app, command);
   AddExplain(app, command);
   AddGpus(app, command);
+  AddKubeConfig(app, command);
   AddPolicy(app, command);
   AddVersion(app, command);
   try {
