@@ -41,6 +41,15 @@ TEST(KubeSchedulerConfigTest, IsTheShippedFile) {
   EXPECT_EQ(ReadSource("deploy/kube-scheduler/extender.yaml"), TextOf(settings));
 }
 
+// kustomize takes no file from outside of its folder, hence the copies.
+TEST(KubeSchedulerConfigTest, IsTheFileOfTheSecondScheduler) {
+  const KubeSchedulerSettings settings{.scheduler_name = "offcut-scheduler",
+                                       .lease_namespace = "offcut-system"};
+  EXPECT_EQ(ReadSource("deploy/kustomize/second-scheduler/kube-scheduler.yaml"), TextOf(settings));
+  EXPECT_EQ(ReadSource("deploy/kustomize/base/policy.yaml"),
+            ReadSource("deploy/policies/default.yaml"));
+}
+
 TEST(KubeSchedulerConfigTest, RegistersEveryVerbAndIsNeverIgnored) {
   const YAML::Node config = Parse({});
   EXPECT_EQ(config["percentageOfNodesToScore"].as<int>(), 100);
