@@ -129,7 +129,7 @@ class World {
   }
   void Refuse(std::string_view pod_text, std::vector<std::string> nodes) const {
     cluster->Refused(std::make_shared<const scheduler::Pod>(PodFromText(pod_text)),
-                     std::move(nodes), store.Read());
+                     std::move(nodes), {}, store.Read());
   }
   std::future<std::string> Bind(const std::string& pod_name, const std::string& node_name) const {
     auto promise = std::make_shared<std::promise<std::string>>();
