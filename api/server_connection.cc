@@ -139,7 +139,7 @@ ServerAwaitable<void> ServerConnection::Run() {
 ServerAwaitable<bool> ServerConnection::ShakeHands() {
   stream_.ExpireAfter(settings_.handshake_timeout);
   idle_ = true;  // it has asked nothing yet
-  const error_code error = co_await stream_.ShakeHands();
+  const auto [error] = co_await stream_.ShakeHands();
   idle_ = false;
   if (!error) co_return true;
   spdlog::debug("a TLS handshake failed: {}", error.message());
@@ -394,7 +394,13 @@ ServerAwaitable<void> ServerConnection::Linger() {
   stream_.ExpireAfter(settings_.linger_timeout);
   received_.clear();
   const auto scratch = received_.prepare(kReceiveBytes);
-  co_await stream_.Finish(scratch, kLingerBytesMax);
+  if (stream_.IsTls()) std::ignore = co_await stream_.EndTls();
+  stream_.EndSending();
+  for (std::size_t bytes = 0; bytes < kLingerBytesMax;) {
+    const auto [error, count] = co_await stream_.ReadSomeRaw(scratch);
+    if (error) co_return;
+    bytes += count;
+  }
 }
 
 bool ServerConnection::NothingReceived() {

@@ -17,24 +17,9 @@ ServerStream::ServerStream(ServerSocket socket, boost::asio::ssl::context* tls)
   std::ignore = plain_.socket().set_option(tcp::no_delay(true), ignored);
 }
 
-ServerAwaitable<error_code> ServerStream::ShakeHands() {
-  const auto [error] =
-      co_await tls_->async_handshake(boost::asio::ssl::stream_base::server, kServerAwait);
-  co_return error;
-}
-
-ServerAwaitable<void> ServerStream::Finish(boost::asio::mutable_buffer scratch,
-                                           std::size_t bytes_max) {
-  // It may fail: the peer has closed already, or is in the middle of a body that we did not take,
-  // or there was no handshake.
-  if (tls_) std::ignore = co_await tls_->async_shutdown(kServerAwait);
-  error_code ignored;
+void ServerStream::EndSending() {
+  error_code ignored;  // the peer may have closed first
   std::ignore = plain_.socket().shutdown(tcp::socket::shutdown_send, ignored);
-  for (std::size_t bytes = 0; bytes < bytes_max;) {
-    const auto [error, count] = co_await plain_.async_read_some(scratch, kServerAwait);
-    if (error) co_return;
-    bytes += count;
-  }
 }
 
 bool ServerStream::NothingReceived() {

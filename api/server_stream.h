@@ -35,7 +35,9 @@ class ServerStream {
   void ExpireAfter(std::chrono::milliseconds timeout) { plain_.expires_after(timeout); }
 
   // The server's side of the handshake. Requires: IsTls().
-  ServerAwaitable<boost::system::error_code> ShakeHands();
+  ServerAwaitable<std::tuple<boost::system::error_code>> ShakeHands() {
+    return tls_->async_handshake(boost::asio::ssl::stream_base::server, kServerAwait);
+  }
 
   ServerAwaitable<Moved> ReadSome(boost::asio::mutable_buffer room) {
     return tls_ ? tls_->async_read_some(room, kServerAwait)
@@ -51,9 +53,20 @@ class ServerStream {
                 : plain_.async_write_some(buffers, kServerAwait);
   }
 
-  // Says that nothing will follow, then drops what still comes: until the peer closes, too, or
-  // `bytes_max` have come, or the deadline has.
-  ServerAwaitable<void> Finish(boost::asio::mutable_buffer scratch, std::size_t bytes_max);
+  // Says under TLS that nothing will follow, and waits for the peer to say so, too. Fails where
+  // the peer has closed already, is in the middle of a body, or never shook hands. Requires:
+  // IsTls().
+  ServerAwaitable<std::tuple<boost::system::error_code>> EndTls() {
+    return tls_->async_shutdown(kServerAwait);
+  }
+
+  // Says below TLS that nothing will follow.
+  void EndSending();
+
+  // Takes bytes as they come, below TLS: to drop them after EndSending().
+  ServerAwaitable<Moved> ReadSomeRaw(boost::asio::mutable_buffer room) {
+    return plain_.async_read_some(room, kServerAwait);
+  }
 
   // True when nothing of the peer waits to be read.
   bool NothingReceived();

@@ -2,7 +2,9 @@
 // plain HTTP holds here. No test sleeps.
 #include <chrono>
 #include <cstddef>
+#include <expected>
 #include <future>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -121,7 +123,8 @@ TEST_F(ServerTlsTest, EchoesBodiesOfEverySizeAroundARecord) {
   const auto server = Start();
   TlsClient client(server->Port(), Trusting());
   ASSERT_EQ(client.ShakeHands(), "");
-  for (const std::size_t size : {0, 1, 16'000, 16'383, 16'384, 16'385, 70'000, 9'000'001}) {
+  for (const std::size_t size : std::initializer_list<std::size_t>{0, 1, 16'000, 16'383, 16'384,
+                                                                   16'385, 70'000, 9'000'001}) {
     const std::string body(size, 'x');
     const auto reply = client.Ask(Post(body));
     ASSERT_TRUE(reply == body) << size << " " << client.Error();
