@@ -73,7 +73,7 @@ func New(t testing.TB, kubelet KubeletOptions) *Cluster {
 	}
 	c.Client = client
 	c.waitReady()
-	c.Apply("testdata/rbac.yaml")
+	c.grantRights()
 	c.Pods = trackPods(c)
 	startKubelet(c, kubelet)
 	return c
@@ -159,9 +159,10 @@ func (c *Cluster) prepareAPIServer() {
 }
 
 // StartAPIServer starts it, or starts it again after StopAPIServer, without waiting for it.
-func (c *Cluster) StartAPIServer() {
+func (c *Cluster) StartAPIServer(flags ...string) {
 	c.t.Helper()
-	c.apiServer = Start(c.t, c.Folder, "kube-apiserver", c.Binary("kube-apiserver"), c.apiFlags...)
+	c.apiServer = Start(c.t, c.Folder, "kube-apiserver", c.Binary("kube-apiserver"),
+		slices.Concat(c.apiFlags, flags)...)
 	c.t.Cleanup(c.apiServer.Kill) // asked politely, it would wait for its clients' watches to end
 }
 
@@ -169,9 +170,9 @@ func (c *Cluster) StartAPIServer() {
 func (c *Cluster) StopAPIServer() { c.apiServer.Kill() }
 
 // RestartAPIServer starts it again and waits until it is ready.
-func (c *Cluster) RestartAPIServer() {
+func (c *Cluster) RestartAPIServer(flags ...string) {
 	c.t.Helper()
-	c.StartAPIServer()
+	c.StartAPIServer(flags...)
 	c.waitReady()
 }
 
@@ -244,6 +245,9 @@ func (c *Cluster) Kubectl(arguments ...string) string {
 
 // Apply applies a file of manifests.
 func (c *Cluster) Apply(path string) { c.t.Helper(); c.Kubectl("apply", "-f", path) }
+
+// Makes Offcut's account with its rights.
+func (c *Cluster) grantRights() { c.t.Helper(); c.Apply("testdata/rbac.yaml") }
 
 // SchedulerOptions is what differs between the tests; its zero value is a plain kube-scheduler.
 type SchedulerOptions struct {
