@@ -41,7 +41,6 @@ type Cluster struct {
 	Folder  string // logs and configurations; stays when the test fails
 
 	t          testing.TB
-	config     *rest.Config
 	authority  *authority
 	etcdPort   int
 	apiPort    int
@@ -63,11 +62,10 @@ func New(t testing.TB, kubelet KubeletOptions) *Cluster {
 	c.prepareAPIServer()
 	c.StartAPIServer()
 	c.kubeconfig = c.clientKubeconfig("admin", c.APIAddress(), "system:masters")
-	c.config = &rest.Config{
+	client, err := kubernetes.NewForConfig(&rest.Config{
 		Host: "https://" + c.APIAddress(), QPS: 1000, Burst: 2000,
 		TLSClientConfig: c.clientTLS("admin", "system:masters"),
-	}
-	client, err := kubernetes.NewForConfig(c.config)
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,6 +153,7 @@ func (c *Cluster) prepareAPIServer() {
 		"--endpoint-reconciler-type=none",
 		"--audit-policy-file=" + writeFile(c.t, c.Folder, "audit-policy.json", []byte(auditPolicy)),
 		"--audit-log-path=" + c.auditLog(),
+		"--audit-log-maxsize=4000", // MB; a full file is put aside, and Audit reads one
 	}
 }
 
@@ -256,6 +255,11 @@ type SchedulerOptions struct {
 	Extender *ExtenderProxy // nil: no extender
 	Timeout  time.Duration  // the extender's httpTimeout; 0 is the shipped file's
 	Elect    bool           // take part in the election of the schedulers' leader
+
+	Address    string // the extender's IP:PORT where no proxy stands before it; "" is the proxy's
+	WholeNodes bool   // nodeCacheCapable: false
+	ClientQPS  int    // of its own requests; 200 at least
+	Flags      []string
 }
 
 // StartScheduler starts a kube-scheduler with the shipped configuration, its addresses and names
@@ -270,10 +274,11 @@ func (c *Cluster) StartScheduler(options SchedulerOptions) *Process {
 	}
 	name := "kube-scheduler-" + options.Log
 	port := FreePort(c.t)
-	process := Start(c.t, c.Folder, name, c.Binary("kube-scheduler"),
-		"--config="+c.schedulerConfig(name, options),
+	process := Start(c.t, c.Folder, name, c.Binary("kube-scheduler"), append([]string{
+		"--config=" + c.schedulerConfig(name, options),
 		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port),
-		"--cert-dir="+filepath.Join(c.Folder, name+"-certificates"), "-v=3")
+		"--cert-dir=" + filepath.Join(c.Folder, name+"-certificates"), "-v=3",
+	}, options.Flags...)...)
 	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{
 		// Its certificate is one that it made for itself a moment ago.
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true,
@@ -295,17 +300,23 @@ func (c *Cluster) schedulerConfig(name string, options SchedulerOptions) string 
 	if err := yaml.Unmarshal(shipped, &config); err != nil {
 		c.t.Fatal(err)
 	}
+	qps := max(options.ClientQPS, 200)
 	config["clientConnection"] = map[string]any{
 		"kubeconfig": c.clientKubeconfig("system:kube-scheduler", c.APIAddress()),
-		"qps":        200, "burst": 400,
+		"qps":        qps, "burst": 2 * qps,
 	}
 	config["leaderElection"] = map[string]any{"leaderElect": options.Elect}
 	config["profiles"].([]any)[0].(map[string]any)["schedulerName"] = options.Name
-	if options.Extender == nil {
+	address := options.Address
+	if address == "" && options.Extender != nil {
+		address = options.Extender.Address()
+	}
+	if address == "" {
 		delete(config, "extenders")
 	} else {
 		extender := config["extenders"].([]any)[0].(map[string]any)
-		extender["urlPrefix"] = "http://" + options.Extender.Address() + "/v1"
+		extender["urlPrefix"] = "http://" + address + "/v1"
+		extender["nodeCacheCapable"] = !options.WholeNodes
 		if options.Timeout != 0 {
 			extender["httpTimeout"] = options.Timeout.String()
 		}

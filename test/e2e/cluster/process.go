@@ -119,6 +119,12 @@ func (p *Process) Kill() {
 	<-p.exited
 }
 
+// Pause halts the process until Resume, as if it had no processor for a while.
+func (p *Process) Pause() { p.signal(syscall.SIGSTOP) }
+
+// Resume lets it go on.
+func (p *Process) Resume() { p.signal(syscall.SIGCONT) }
+
 // Pid returns the process's id. It may have ended.
 func (p *Process) Pid() int { return p.cmd.Process.Pid }
 
