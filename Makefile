@@ -3,8 +3,9 @@
 JOBS ?= $(shell nproc)
 RELEASE := build/release/bin
 BENCH_ARGUMENTS ?= http --offcut $(RELEASE)/offcut
+BENCH_SCHEDULING_ARGUMENTS ?=
 
-.PHONY: help build demo test lint bench asan tsan e2e e2e-all clean
+.PHONY: help build demo test lint bench bench-scheduling asan tsan e2e e2e-all clean
 .DEFAULT_GOAL := help
 
 help:
@@ -13,6 +14,7 @@ help:
 	@echo 'make test    build and run all tests; the last line counts them'
 	@echo 'make lint    layout, clang-tidy, layering and house rules'
 	@echo 'make bench   build, and measure the extender over HTTP'
+	@echo 'make bench-scheduling  build, and measure pods a second under a real kube-scheduler'
 	@echo 'make asan    all tests under AddressSanitizer and UBSan'
 	@echo 'make tsan    the tests of threads under ThreadSanitizer'
 	@echo 'make e2e     build, and run it under a real kube-scheduler of the newest version (needs Go)'
@@ -29,6 +31,9 @@ demo: build
 
 bench: build
 	@$(RELEASE)/offcut-bench $(BENCH_ARGUMENTS)
+
+bench-scheduling: build
+	@OFFCUT_BINARY=$(CURDIR)/$(RELEASE)/offcut bench/scheduling-rate $(BENCH_SCHEDULING_ARGUMENTS)
 
 test:
 	@deploy/install-build-dependencies test
