@@ -2,6 +2,7 @@
 # The work is in the scripts and presets that are named here.
 JOBS ?= $(shell nproc)
 RELEASE := build/release/bin
+THREADS_TESTS := api_test bench_test scheduler_test  # the programs that have tests with the label `threads`
 BENCH_ARGUMENTS ?= http --offcut $(RELEASE)/offcut
 BENCH_SCHEDULING_ARGUMENTS ?=
 
@@ -44,7 +45,7 @@ test:
 asan tsan:
 	@deploy/install-build-dependencies test
 	@cmake --preset $@ --log-level=WARNING
-	@cmake --build --preset $@ --parallel $(JOBS)
+	@cmake --build --preset $@ --parallel $(JOBS) $(if $(filter tsan,$@),--target $(THREADS_TESTS))
 	@test/run build/$@ $(if $(filter tsan,$@),-L threads)
 
 e2e: build

@@ -14,7 +14,6 @@
 namespace offcut::api {
 namespace {
 
-using scheduler::PodPhase;
 using scheduler::Snapshot;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
@@ -44,7 +43,7 @@ Binder::Binder(KubeClient& client, scheduler::StateStore& store, const scheduler
       settings_(std::move(settings)),
       observer_(std::move(observer)) {}
 
-void Binder::Bind(ExtenderBindingArgs args, std::function<void(std::string)> answer) {
+void Binder::Bind(ExtenderBindingArgs args, const Answer& answer) {
   const Time end = steady_clock::now() + settings_.answer_timeout;
   const bool runs =
       client_.Post([this, args = std::move(args), answer, end] { BindHere(args, answer, end); });

@@ -58,7 +58,8 @@ class Binder {
          std::function<void(const BindResult&)> observer = {});
 
   // Calls `answer` once, with what kube-scheduler is told: empty for success.
-  void Bind(ExtenderBindingArgs args, std::function<void(std::string)> answer);
+  using Answer = std::function<void(std::string)>;
+  void Bind(ExtenderBindingArgs args, const Answer& answer);
 
   // No binding is sent before then: those of a predecessor may still arrive.
   void HoldUntil(std::chrono::steady_clock::time_point time);
@@ -82,8 +83,6 @@ class Binder {
     bool may_have_acted = false;  // some POST's outcome is not known
     std::chrono::steady_clock::time_point last_post;
   };
-  using Answer = std::function<void(std::string)>;
-
   using Time = std::chrono::steady_clock::time_point;
 
   // `end`: when kube-scheduler must have been answered.

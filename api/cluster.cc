@@ -161,6 +161,14 @@ void Cluster::EndToLead() {
 }
 
 void Cluster::LabelOurselves(bool as_leader) {
+  wants_label_ = as_leader;
+  if (!is_labelling_) SendLabel();
+}
+
+// One at a time: of two on their way at once, the older could be the last to arrive.
+void Cluster::SendLabel() {
+  is_labelling_ = true;
+  const bool as_leader = wants_label_;
   nlohmann::json patch;
   nlohmann::json& label = patch["metadata"]["labels"][std::string(kLeaderLabel)];
   if (as_leader) label = "true";  // else null, which removes it
@@ -170,11 +178,14 @@ void Cluster::LabelOurselves(bool as_leader) {
                       .body = patch.dump(),
                       .limit = KubeLimit::kNone};
   client_->Call(std::move(request), [this, as_leader](const KubeResult& result) {
-    if (OutcomeOf(result) == CallOutcome::kDone) return;
-    spdlog::warn("label of our pod: {}", ResultText(result));
-    client_->RunAfter(kLabelRetry, [this, as_leader] {
-      if (IsLeading() == as_leader) LabelOurselves(as_leader);
-    });
+    if (OutcomeOf(result) != CallOutcome::kDone) {
+      spdlog::warn("label of our pod: {}", ResultText(result));
+      client_->RunAfter(kLabelRetry, [this] { SendLabel(); });
+    } else if (as_leader != wants_label_) {
+      SendLabel();
+    } else {
+      is_labelling_ = false;
+    }
   });
 }
 

@@ -79,8 +79,8 @@ class Cluster {
   std::string_view WhyNot() const;
 
   // Calls `answer` once, with what kube-scheduler is told: empty for success.
-  void Bind(ExtenderBindingArgs args, std::function<void(std::string)> answer) {
-    binder_.Bind(std::move(args), std::move(answer));
+  void Bind(ExtenderBindingArgs args, const Binder::Answer& answer) {
+    binder_.Bind(std::move(args), answer);
   }
 
   // The pod will probably go to that node: an advisory claim, in place of an earlier one.
@@ -118,6 +118,7 @@ class Cluster {
   void BeginToLead();
   void EndToLead();
   void LabelOurselves(bool as_leader);
+  void SendLabel();
   void RecordBind(const BindResult& result);
 
   const std::unique_ptr<KubeClient> client_;
@@ -134,6 +135,8 @@ class Cluster {
 
   // Of the client's thread.
   bool told_synced_ = false;
+  bool wants_label_ = false;
+  bool is_labelling_ = false;  // a patch is on its way, or will be tried again
   std::unique_ptr<ListWatch> nodes_;
   std::unique_ptr<ListWatch> pods_;
   struct Nomination {

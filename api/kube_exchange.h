@@ -22,7 +22,7 @@ namespace offcut::api {
 
 // One call or stream, from Call() to its answer.
 struct Exchange {
-  Exchange(KubeExecutor executor, KubeTicket number, KubeRequest call, KubeStream lines)
+  Exchange(const KubeExecutor& executor, KubeTicket number, KubeRequest call, KubeStream lines)
       : ticket(number), request(std::move(call)), stream(std::move(lines)), deadline(executor) {}
 
   bool IsStream() const { return stream.line != nullptr; }
