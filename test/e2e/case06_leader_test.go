@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"offcut.dev/e2e/cluster"
 )
@@ -101,6 +102,15 @@ func createOffcutPod(c *cluster.Cluster, name string) {
 	pod.Namespace = cluster.Namespace
 	pod.Labels = map[string]string{cluster.BoundByOthers: "true"}
 	pod.Spec.SchedulerName = "nobody"
+	// The namespace demands it: pod-security.kubernetes.io/enforce is restricted.
+	pod.Spec.SecurityContext = &corev1.PodSecurityContext{
+		RunAsNonRoot:   ptr.To(true),
+		SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+	}
+	pod.Spec.Containers[0].SecurityContext = &corev1.SecurityContext{
+		AllowPrivilegeEscalation: ptr.To(false),
+		Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+	}
 	c.CreatePods(pod)
 	c.BindByHand(pod, "cpu")
 }

@@ -109,7 +109,7 @@ func requireRights(t *testing.T, c *cluster.Cluster) {
 		verbs, group, resource, namespace string
 		allowed                           bool
 	}{
-		{"get list watch", "", "nodes", everywhere, true},
+		{"list watch", "", "nodes", everywhere, true},
 		{"get list watch patch", "", "pods", everywhere, true},
 		{"create", "", "pods/binding", everywhere, true},
 		{"create patch", "events.k8s.io", "events", everywhere, true},

@@ -245,8 +245,11 @@ func (c *Cluster) Kubectl(arguments ...string) string {
 // Apply applies a file of manifests.
 func (c *Cluster) Apply(path string) { c.t.Helper(); c.Kubectl("apply", "-f", path) }
 
-// Makes Offcut's account with its rights.
-func (c *Cluster) grantRights() { c.t.Helper(); c.Apply("testdata/rbac.yaml") }
+// Makes Offcut's account with the rights that are shipped, and no others.
+func (c *Cluster) grantRights() {
+	c.t.Helper()
+	c.Kubectl("apply", "--server-side", "-k", "../../deploy/kustomize/base")
+}
 
 // SchedulerOptions is what differs between the tests; its zero value is a plain kube-scheduler.
 type SchedulerOptions struct {
