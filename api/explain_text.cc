@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <memory>
+#include <string_view>
+#include <tuple>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -80,9 +82,9 @@ std::vector<const NodeExplanation*> InOrder(const Explanation& explanation) {
   for (const NodeExplanation& node : explanation.nodes) nodes.push_back(&node);
   const auto key = [&](const NodeExplanation* node) {
     return std::tuple(node->node->name() != explanation.node_name, !node->verdict.fits(),
-                      node->cost.cost);
+                      node->cost.cost, std::string_view(node->node->name()));
   };
-  std::ranges::stable_sort(nodes, [&](const auto* a, const auto* b) { return key(a) < key(b); });
+  std::ranges::sort(nodes, [&](const auto* a, const auto* b) { return key(a) < key(b); });
   return nodes;
 }
 

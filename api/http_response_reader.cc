@@ -128,7 +128,7 @@ std::expected<void, std::string> HttpResponseReader::ParseHead() {
   parser.put(boost::asio::buffer(head_), error);
   if (error) return Broken(fmt::format("not an HTTP response: {}", error.message()));
   if (!parser.is_header_done()) return Broken("not an HTTP response");
-  status_ = parser.get().result_int();
+  status_ = static_cast<int>(parser.get().result_int());
   if (status_ == 101) return Broken("the server changed the protocol");
   if (status_ < 200) return {};  // an interim response: the next one counts
   keeps_alive_ = parser.keep_alive();

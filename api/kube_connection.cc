@@ -41,7 +41,7 @@ bool ExpectName(SSL* tls, const std::string& name) {
 
 }  // namespace
 
-KubeConnection::KubeConnection(KubeExecutor executor, TlsContext tls)
+KubeConnection::KubeConnection(const KubeExecutor& executor, TlsContext tls)
     : context_(std::move(tls)), socket_(executor), expiry_(executor) {}
 
 KubeAwaitable<KubeConnection::Result> KubeConnection::Open(const KubeConfig& config,

@@ -33,7 +33,7 @@ class KubeConnection : public std::enable_shared_from_this<KubeConnection> {
   using Result = std::expected<void, std::string>;  // the error is a text for a person
 
   // `tls` is null for plain HTTP.
-  KubeConnection(KubeExecutor executor, TlsContext tls);
+  KubeConnection(const KubeExecutor& executor, TlsContext tls);
 
   // Resolves the name, connects, and checks who is there; within `timeout`, but for a resolver that
   // hangs, which ends when it does.

@@ -12,7 +12,8 @@ namespace offcut::api {
 
 class KubePool {
  public:
-  KubePool(const KubeExecutor& executor, std::size_t idle_max, std::chrono::milliseconds idle_timeout)
+  KubePool(const KubeExecutor& executor, std::size_t idle_max,
+           std::chrono::milliseconds idle_timeout)
       : idle_max_(idle_max), idle_timeout_(idle_timeout), sweep_timer_(executor) {}
 
   // The connection used last that still stands and was made with `tls`; null: there is none.

@@ -179,6 +179,7 @@ void Reflector::OnInitialEvent(WatchEventType type, nlohmann::json object) {
   if (type == WatchEventType::kBookmark) {
     if (!EndsInitialEvents(object)) return;
     std::vector<nlohmann::json> items;
+    items.reserve(initial_.size());
     for (auto& [key, item] : initial_) items.push_back(std::move(item));
     initial_.clear();
     client_.Cancel(std::exchange(initial_timer_, 0));

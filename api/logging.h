@@ -11,7 +11,7 @@
 #include "scheduler/decision.h"
 
 namespace spdlog::details {
-class thread_pool;
+class thread_pool;  // NOLINT(readability-identifier-naming): spdlog names it
 }
 
 namespace offcut::api {
