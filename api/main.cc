@@ -82,34 +82,40 @@ std::function<void()> AddLeaderElection(CLI::App& serve, ServeSettings& settings
   };
 }
 
+// Where the state comes from. Returns what takes it over once the options have been read.
+std::function<void()> AddClusterAccess(CLI::App& serve, ServeSettings& settings) {
+  static std::int64_t bind_timeout_ms = settings.bind_timeout.count();
+  CLI::Option* snapshot = serve.add_option("--snapshot", settings.snapshot_files, kSnapshotHelp);
+  CLI::Option* kubeconfig =
+      serve
+          .add_option("--kubeconfig", settings.kubeconfig,
+                      "How to reach the cluster; without it and --snapshot: the cluster that we "
+                      "run in, by the pod's service account")
+          ->excludes(snapshot);
+  serve.add_option("--context", settings.kube_context, "Context of the kubeconfig")
+      ->needs(kubeconfig);
+  serve.add_option("--kube-api-qps", settings.kube_qps, "Reads and patches a second")
+      ->check(CLI::Range(0.1, 10'000.0))
+      ->capture_default_str();
+  serve.add_option("--kube-api-burst", settings.kube_burst, "Reads and patches at once")
+      ->check(CLI::Range(1.0, 100'000.0))
+      ->capture_default_str();
+  serve
+      .add_option("--bind-timeout", bind_timeout_ms,
+                  "Milliseconds in which a bind is answered; keep it below kube-scheduler's "
+                  "httpTimeout")
+      ->check(CLI::Range(100, 600'000))
+      ->capture_default_str();
+  return [&settings] { settings.bind_timeout = std::chrono::milliseconds(bind_timeout_ms); };
+}
+
 void AddServe(CLI::App& app, Command& command) {
   static ServeSettings settings;
   static std::string log_format = "text";
   static std::int64_t idle_s = settings.idle_timeout.count();
   static std::int64_t shutdown_s = settings.shutdown_timeout.count();
   CLI::App* serve = app.add_subcommand("serve", "Answer kube-scheduler");
-  static std::int64_t bind_timeout_ms = settings.bind_timeout.count();
-  CLI::Option* snapshot = serve->add_option("--snapshot", settings.snapshot_files, kSnapshotHelp);
-  CLI::Option* kubeconfig =
-      serve
-          ->add_option("--kubeconfig", settings.kubeconfig,
-                       "How to reach the cluster; without it and --snapshot: the cluster that we "
-                       "run in, by the pod's service account")
-          ->excludes(snapshot);
-  serve->add_option("--context", settings.kube_context, "Context of the kubeconfig")
-      ->needs(kubeconfig);
-  serve->add_option("--kube-api-qps", settings.kube_qps, "Reads and patches a second")
-      ->check(CLI::Range(0.1, 10'000.0))
-      ->capture_default_str();
-  serve->add_option("--kube-api-burst", settings.kube_burst, "Reads and patches at once")
-      ->check(CLI::Range(1.0, 100'000.0))
-      ->capture_default_str();
-  serve
-      ->add_option("--bind-timeout", bind_timeout_ms,
-                   "Milliseconds in which a bind is answered; keep it below kube-scheduler's "
-                   "httpTimeout")
-      ->check(CLI::Range(100, 600'000))
-      ->capture_default_str();
+  const auto take_cluster = AddClusterAccess(*serve, settings);
   serve->add_option("--policy", settings.policy_file, kPolicyHelp);
   const auto take_leader_election = AddLeaderElection(*serve, settings);
   serve->add_option("--bind-address", settings.bind_address, "Extender verbs, IP:PORT")
@@ -146,13 +152,13 @@ void AddServe(CLI::App& app, Command& command) {
   serve->add_option("-v,--verbosity", settings.verbosity, "0 warnings, 2 decisions, 4 debug")
       ->check(CLI::Range(0, 4))
       ->capture_default_str();
-  serve->callback([&command, take_leader_election] {
+  serve->callback([&command, take_leader_election, take_cluster] {
+    take_cluster();
     take_leader_election();
     command = [] {
       settings.log_format =
           log_format == "json" ? offcut::api::LogFormat::kJson : offcut::api::LogFormat::kText;
       settings.idle_timeout = std::chrono::seconds(idle_s);
-      settings.bind_timeout = std::chrono::milliseconds(bind_timeout_ms);
       settings.shutdown_timeout = std::chrono::seconds(shutdown_s);
       return offcut::api::Serve(settings, std::cout, std::cerr);
     };

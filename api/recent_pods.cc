@@ -22,7 +22,7 @@ std::size_t MemoryOf(const scheduler::Pod& pod) {
   const binpack::GpuConstraint& constraint = pod.request.constraint;
   for (const auto* names : {&constraint.models_allowed, &constraint.models_denied,
                             &constraint.uuids_allowed, &constraint.uuids_denied}) {
-    for (const std::string& name : *names) bytes += sizeof name + name.capacity();
+    for (const std::string& name : *names) bytes += sizeof(std::string) + name.capacity();
   }
   if (pod.record) {
     for (const auto& device : pod.record->devices) {
