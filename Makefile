@@ -2,7 +2,8 @@
 # The work is in the scripts and presets that are named here.
 JOBS ?= $(shell nproc)
 RELEASE := build/release/bin
-THREADS_TESTS := api_test bench_test scheduler_test  # the programs that have tests with the label `threads`
+# The programs that have tests with the label `threads`.
+THREADS_TESTS := api_test bench_test scheduler_test
 BENCH_ARGUMENTS ?= http --offcut $(RELEASE)/offcut
 BENCH_SCHEDULING_ARGUMENTS ?=
 
