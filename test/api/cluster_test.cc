@@ -26,11 +26,8 @@
 namespace offcut::api {
 namespace {
 
-using scheduler::Snapshot;
 using std::chrono::milliseconds;
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using testing::PodFromText;
 using ::testing::SizeIs;
 

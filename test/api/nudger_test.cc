@@ -57,7 +57,7 @@ class World {
 
   // An edit that the nudger is told of.
   void Change(const std::function<void(Snapshot&)>& edit) {
-    store.Update(edit);
+    store.Update([&](Snapshot& next) { edit(next); });
     client->Post([this] { nudger->StateChanged(); });
   }
   void Free(const std::string& holder) {
