@@ -115,10 +115,10 @@ TEST(WatchEventTest, ReadsARecordedPage) {
 
 // ---- Refusals ----------------------------------------------------------------------------------
 
-KubeStatus Status(int code, std::string reason, std::string cause = "") {
+KubeStatus Status(int code, const std::string& reason, const std::string& cause = "") {
   KubeStatus status;
   status.code = code;
-  status.reason = std::move(reason);
+  status.reason = reason;
   if (!cause.empty()) status.causes.push_back({.reason = cause, .message = {}, .field = {}});
   return status;
 }
