@@ -91,13 +91,14 @@ void Remember(RecentPods& recent_pods, const std::shared_ptr<const Pod>& pod) {
   recent_pods.Remember(pod);
 }
 
-std::vector<scheduler::ReasonCount> CountedReasons(const std::vector<Verdict>& verdicts) {
+// How many nodes were refused for which reason, in the order of the enum.
+std::vector<scheduler::ReasonCount> CountRefusals(const std::vector<Verdict>& verdicts) {
+  std::vector<int> counts(scheduler::Reasons().size(), 0);
+  for (const Verdict& verdict : verdicts) ++counts[static_cast<std::size_t>(verdict.reason)];
   std::vector<scheduler::ReasonCount> refusals;
   for (const auto& info : scheduler::Reasons()) {
-    const auto count = std::ranges::count(verdicts, info.reason, &Verdict::reason);
-    if (info.reason != Reason::kFits && count > 0) {
-      refusals.push_back({info.reason, static_cast<int>(count)});
-    }
+    const int count = counts[static_cast<std::size_t>(info.reason)];
+    if (info.reason != Reason::kFits && count > 0) refusals.push_back({info.reason, count});
   }
   return refusals;
 }
@@ -105,6 +106,7 @@ std::vector<scheduler::ReasonCount> CountedReasons(const std::vector<Verdict>& v
 // With one node left prioritize is not asked, and the pod goes there; with more it is asked next.
 void TellFiltered(Cluster& cluster, const std::shared_ptr<const Pod>& pod,
                   const std::vector<std::string>& node_names, const std::vector<Verdict>& verdicts,
+                  const std::vector<scheduler::ReasonCount>& refusals,
                   const std::shared_ptr<const Snapshot>& judged_on) {
   if (pod->request.empty()) return;
   const auto fits = std::ranges::count_if(verdicts, &Verdict::fits);
@@ -117,7 +119,7 @@ void TellFiltered(Cluster& cluster, const std::shared_ptr<const Pod>& pod,
   if (fits > 0) {
     cluster.Offered(pod->uid);
   } else if (!node_names.empty()) {
-    cluster.Refused(pod, node_names, CountedReasons(verdicts), judged_on);
+    cluster.Refused(pod, node_names, refusals, judged_on);
   }
 }
 
@@ -143,15 +145,6 @@ ExtenderFilterResult ToResult(const ExtenderArgs& args, const std::vector<std::s
   return result;
 }
 
-void CountRefusals(Metrics& metrics, const std::vector<Verdict>& verdicts) {
-  std::vector<std::uint64_t> counts(scheduler::Reasons().size(), 0);
-  for (const Verdict& verdict : verdicts) ++counts[static_cast<std::size_t>(verdict.reason)];
-  for (const auto& info : scheduler::Reasons()) {
-    const std::uint64_t count = counts[static_cast<std::size_t>(info.reason)];
-    if (info.reason != Reason::kFits && count > 0) metrics.CountRejections(info.reason, count);
-  }
-}
-
 HttpResponse FilterError(std::string text) {
   ExtenderFilterResult result;
   result.error = std::move(text);
@@ -171,13 +164,16 @@ HttpResponse AnswerFilter(const ExtenderContext& context, std::string_view body)
   }
   const auto snapshot = context.store.Read();
   const auto verdicts = Filter(*snapshot, *pod, *node_names, context.policy, kPrefilter);
-  CountRefusals(context.metrics, verdicts);
+  const auto refusals = CountRefusals(verdicts);
+  for (const auto& [reason, nodes] : refusals) {
+    context.metrics.CountRejections(reason, static_cast<std::uint64_t>(nodes));
+  }
   LogFilter(*pod, verdicts);
   auto response =
       JsonAnswer(Print(ToResult(*args, *node_names, verdicts, *pod, context.policy.refusals)));
   const auto shared = std::make_shared<const Pod>(*std::move(pod));
   if (context.cluster != nullptr) {
-    TellFiltered(*context.cluster, shared, *node_names, verdicts, snapshot);
+    TellFiltered(*context.cluster, shared, *node_names, verdicts, refusals, snapshot);
   }
   Remember(context.recent_pods, shared);
   return response;

@@ -232,6 +232,19 @@ void BruteForce(const NodeState& node, const std::vector<std::string>& wanted, s
   }
 }
 
+// Requires: `wanted` is sorted.
+RequestShape ShapeOf(const std::vector<std::string>& wanted) {
+  RequestShape shape;
+  for (const std::string& profile : wanted) {
+    if (!shape.profiles.empty() && shape.profiles.back().profile == profile) {
+      ++shape.profiles.back().count;
+    } else {
+      shape.profiles.push_back({profile, 1});
+    }
+  }
+  return shape;
+}
+
 class RandomMigWorlds : public ::testing::TestWithParam<unsigned> {};
 
 // GPUs that are not interchangeable (each has its own first instance), so that brute force and the
@@ -254,14 +267,7 @@ TEST_P(RandomMigWorlds, EnumerationAndFeasibilityAgreeWithBruteForce) {
     wanted.push_back(profiles[random() % profiles.size()]);
   }
   std::ranges::sort(wanted);
-  RequestShape shape;
-  for (const std::string& profile : wanted) {
-    if (!shape.profiles.empty() && shape.profiles.back().profile == profile) {
-      ++shape.profiles.back().count;
-    } else {
-      shape.profiles.push_back({profile, 1});
-    }
-  }
+  const RequestShape shape = ShapeOf(wanted);
   std::set<std::string> expected;
   Placement placement;
   BruteForce(node, wanted, 0, placement, expected);
@@ -303,14 +309,7 @@ TEST_P(RandomMigWorlds, EnumerationMeetsEachClassOfEqualGpusOnce) {
     wanted.push_back(profiles[random() % profiles.size()]);
   }
   std::ranges::sort(wanted);
-  RequestShape shape;
-  for (const std::string& profile : wanted) {
-    if (!shape.profiles.empty() && shape.profiles.back().profile == profile) {
-      ++shape.profiles.back().count;
-    } else {
-      shape.profiles.push_back({profile, 1});
-    }
-  }
+  const RequestShape shape = ShapeOf(wanted);
   std::set<std::string> all;
   Placement placement;
   BruteForce(node, wanted, 0, placement, all);
