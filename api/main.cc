@@ -176,7 +176,7 @@ void AddExplain(CLI::App& app, Command& command) {
   pod->add_option("-o,--output", settings.output, "text or json")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
-  pod->add_option("--nodes-max", settings.nodes_max, "Rows of the table of nodes")
+  pod->add_option("--nodes-max", settings.nodes_max, "Nodes in the table and the picture")
       ->check(CLI::Range(1, 100'000))
       ->capture_default_str();
   pod->callback([&command] {
