@@ -61,7 +61,7 @@ func TestSidecarAnswersItsSchedulerWithoutHoldingTheLease(t *testing.T) {
 	c := cluster.New(t, cluster.KubeletOptions{})
 	c.CreateNodes("whole", 10, cluster.WholeA100x40(8))
 	var extenders []*cluster.ExtenderProxy
-	var schedulers []*cluster.Process
+	var schedulers []*cluster.Scheduler
 	for i := range 2 {
 		name := fmt.Sprintf("offcut-%d", i)
 		extenders = append(extenders, cluster.NewExtenderProxy(t))

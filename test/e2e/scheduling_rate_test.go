@@ -185,7 +185,7 @@ func (s setup) pods(prefix string, count int) []*corev1.Pod {
 // Pods a second, from when the scheduler may begin until the last pod is seen with its node. It is
 // halted while they are created, and so finds all of them waiting. To lift a scheduling gate of each
 // instead costs the API server as much as to bind it: the lifting is then what is measured.
-func rate(t *testing.T, c *cluster.Cluster, scheduler *cluster.Process,
+func rate(t *testing.T, c *cluster.Cluster, scheduler *cluster.Scheduler,
 	pods []*corev1.Pod) float64 {
 	t.Helper()
 	scheduler.Pause()

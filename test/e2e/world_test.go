@@ -40,9 +40,9 @@ func newWorld(t *testing.T, kubelet cluster.KubeletOptions, arguments ...string)
 }
 
 // Starts a scheduler that asks Offcut.
-func (w *world) schedule(options cluster.SchedulerOptions) {
+func (w *world) schedule(options cluster.SchedulerOptions) *cluster.Scheduler {
 	options.Extender = w.extender
-	w.StartScheduler(options)
+	return w.StartScheduler(options)
 }
 
 // Creates the pods and waits until all of them run.

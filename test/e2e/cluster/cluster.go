@@ -3,7 +3,6 @@ package cluster
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -17,11 +16,9 @@ import (
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/yaml"
 )
 
 // Namespace is where Offcut itself lives: its service account and its Lease.
@@ -249,86 +246,6 @@ func (c *Cluster) Apply(path string) { c.t.Helper(); c.Kubectl("apply", "-f", pa
 func (c *Cluster) grantRights() {
 	c.t.Helper()
 	c.Kubectl("apply", "--server-side", "-k", "../../deploy/kustomize/base")
-}
-
-// SchedulerOptions is what differs between the tests; its zero value is a plain kube-scheduler.
-type SchedulerOptions struct {
-	Name     string         // of the profile; "" is default-scheduler
-	Log      string         // what its log is named after; "" is the profile
-	Extender *ExtenderProxy // nil: no extender
-	Timeout  time.Duration  // the extender's httpTimeout; 0 is the shipped file's
-	Elect    bool           // take part in the election of the schedulers' leader
-
-	Address    string // the extender's IP:PORT where no proxy stands before it; "" is the proxy's
-	WholeNodes bool   // nodeCacheCapable: false
-	ClientQPS  int    // of its own requests; 200 at least
-	Flags      []string
-}
-
-// StartScheduler starts a kube-scheduler with the shipped configuration, its addresses and names
-// put in.
-func (c *Cluster) StartScheduler(options SchedulerOptions) *Process {
-	c.t.Helper()
-	if options.Name == "" {
-		options.Name = corev1.DefaultSchedulerName
-	}
-	if options.Log == "" {
-		options.Log = options.Name
-	}
-	name := "kube-scheduler-" + options.Log
-	port := FreePort(c.t)
-	process := Start(c.t, c.Folder, name, c.Binary("kube-scheduler"), append([]string{
-		"--config=" + c.schedulerConfig(name, options),
-		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port),
-		"--cert-dir=" + filepath.Join(c.Folder, name+"-certificates"), "-v=3",
-	}, options.Flags...)...)
-	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{
-		// Its certificate is one that it made for itself a moment ago.
-		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true,
-	}}
-	Eventually(c.t, readyTimeout, name+" ready", func() error {
-		_, err := get(c.t.Context(), client, fmt.Sprintf("https://127.0.0.1:%d/readyz", port))
-		return err
-	})
-	return process
-}
-
-func (c *Cluster) schedulerConfig(name string, options SchedulerOptions) string {
-	c.t.Helper()
-	shipped, err := os.ReadFile("../../deploy/kube-scheduler/extender.yaml")
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	var config map[string]any
-	if err := yaml.Unmarshal(shipped, &config); err != nil {
-		c.t.Fatal(err)
-	}
-	qps := max(options.ClientQPS, 200)
-	config["clientConnection"] = map[string]any{
-		"kubeconfig": c.clientKubeconfig("system:kube-scheduler", c.APIAddress()),
-		"qps":        qps, "burst": 2 * qps,
-	}
-	config["leaderElection"] = map[string]any{"leaderElect": options.Elect}
-	config["profiles"].([]any)[0].(map[string]any)["schedulerName"] = options.Name
-	address := options.Address
-	if address == "" && options.Extender != nil {
-		address = options.Extender.Address()
-	}
-	if address == "" {
-		delete(config, "extenders")
-	} else {
-		extender := config["extenders"].([]any)[0].(map[string]any)
-		extender["urlPrefix"] = "http://" + address + "/v1"
-		extender["nodeCacheCapable"] = !options.WholeNodes
-		if options.Timeout != 0 {
-			extender["httpTimeout"] = options.Timeout.String()
-		}
-	}
-	text, err := yaml.Marshal(config)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	return writeFile(c.t, c.Folder, name+".yaml", text)
 }
 
 // CompactEtcd forgets all history: who asks for an older resource version gets 410.

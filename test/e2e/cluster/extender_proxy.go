@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"path"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -37,10 +39,61 @@ type Call struct {
 	PodUID   types.UID
 	Pod      string
 	Node     string // bind's
-	Status   int    // 0: no answer came
+	Request  []byte
+	Status   int // 0: no answer came
 	Response []byte
 	Start    time.Time
 	Took     time.Duration // by Offcut, without the delays that were asked for
+}
+
+// Question is what is asked about: nodes, or victims on them, by name or whole.
+type Question struct {
+	Nodes                 *corev1.NodeList
+	NodeNames             []string
+	NodeNameToVictims     map[string]Victims
+	NodeNameToMetaVictims map[string]MetaVictims
+}
+
+// Victims are pods of a node that preemption would evict.
+type Victims struct {
+	Pods             []corev1.Pod
+	NumPDBViolations int64
+}
+
+// MetaVictims are Victims by their UIDs.
+type MetaVictims struct {
+	Pods             []MetaPod
+	NumPDBViolations int64
+}
+
+// MetaPod is a pod by its UID.
+type MetaPod struct{ UID types.UID }
+
+// Names returns the nodes' names, in the order in which they came.
+func (q Question) Names() []string {
+	names := q.NodeNames
+	if q.Nodes != nil {
+		for _, node := range q.Nodes.Items {
+			names = append(names, node.Name)
+		}
+	}
+	return names
+}
+
+// Victims returns the victims by node, whichever form they came in.
+func (q Question) Victims() map[string]MetaVictims {
+	all := maps.Clone(q.NodeNameToMetaVictims)
+	for node, victims := range q.NodeNameToVictims {
+		if all == nil {
+			all = map[string]MetaVictims{}
+		}
+		pods := []MetaPod{}
+		for _, pod := range victims.Pods {
+			pods = append(pods, MetaPod{pod.UID})
+		}
+		all[node] = MetaVictims{pods, victims.NumPDBViolations}
+	}
+	return all
 }
 
 // FilterResult is the answer to a filter call.
@@ -111,7 +164,7 @@ func (p *ExtenderProxy) ServeHTTP(writer http.ResponseWriter, request *http.Requ
 	if err != nil {
 		panic(http.ErrAbortHandler)
 	}
-	call := Call{Verb: path.Base(request.URL.Path), Start: time.Now()}
+	call := Call{Verb: path.Base(request.URL.Path), Request: body, Start: time.Now()}
 	call.readRequest(body)
 	lateRequest, lateReply := p.takeDelay(call.Verb)
 	// The request goes on after the scheduler has hung up, as one under way on the network would.
@@ -195,6 +248,16 @@ func (p *ExtenderProxy) CallsFor(verb string, uid types.UID) []Call {
 		}
 	}
 	return calls
+}
+
+// Question reads what was asked.
+func (c Call) Question(t testing.TB) Question {
+	t.Helper()
+	var question Question
+	if err := json.Unmarshal(c.Request, &question); err != nil {
+		t.Fatalf("%s of %s asked %s: %v", c.Verb, c.Pod, c.Request, err)
+	}
+	return question
 }
 
 // Filter reads the answer to a filter call.

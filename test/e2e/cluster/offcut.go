@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // How long Offcut may take from its start until it is synced, and until a change has reached it.
@@ -113,8 +115,17 @@ func (o *Offcut) Metric(name, labels string) float64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sum, found := 0.0, false
-	lines := bufio.NewScanner(bytes.NewReader(text))
+	sum, found := metricSum(t, text, name, labels)
+	if !found {
+		t.Fatalf("no metric %s with %q", name, labels)
+	}
+	return sum
+}
+
+// The sum of a metric's samples in a page of /metrics, and whether there is one.
+func metricSum(t testing.TB, page []byte, name, labels string) (sum float64, found bool) {
+	t.Helper()
+	lines := bufio.NewScanner(bytes.NewReader(page))
 	for lines.Scan() {
 		sample, value, _ := strings.Cut(lines.Text(), " ")
 		base, _, _ := strings.Cut(sample, "{")
@@ -126,10 +137,33 @@ func (o *Offcut) Metric(name, labels string) float64 {
 			sum, found = sum+number, true
 		}
 	}
-	if !found {
-		t.Fatalf("no metric %s with %q", name, labels)
+	return sum, found
+}
+
+// Holders returns how many devices it sees held by each pod, by UID.
+func (o *Offcut) Holders() (map[types.UID]int, error) {
+	text, err := o.Get("/api/v1/gpus")
+	if err != nil {
+		return nil, err
 	}
-	return sum
+	var page struct {
+		Items []struct {
+			Holders []struct {
+				UID    types.UID `json:"uid"`
+				Pieces int       `json:"pieces"`
+			} `json:"holders"`
+		} `json:"items"`
+	}
+	if err := json.Unmarshal(text, &page); err != nil {
+		return nil, fmt.Errorf("/api/v1/gpus: %w", err)
+	}
+	holders := map[types.UID]int{}
+	for _, gpu := range page.Items {
+		for _, holder := range gpu.Holders {
+			holders[holder.UID] += holder.Pieces
+		}
+	}
+	return holders, nil
 }
 
 // ledger returns its view of the nodes, the GPUs and who holds them, in one order.
