@@ -10,6 +10,7 @@ import (
 )
 
 func TestPodOfEveryKindGoesToTheBestNodeWithItsDevicesOnRecord(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, cluster.KubeletOptions{})
 	for prefix, kind := range map[string]cluster.NodeKind{
 		"whole": cluster.WholeA100x80(8), "sliced": cluster.TimeSlicedT4(2, 4),

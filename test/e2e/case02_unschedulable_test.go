@@ -14,6 +14,7 @@ import (
 // Three nodes refuse the model and two the second slot, so the message reads
 // `0/5 nodes are available: 2 <why>, 3 <why>.`
 func TestMessageOfAnUnschedulablePodCountsNodesByReason(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, cluster.KubeletOptions{})
 	nodes := w.CreateNodes("a100", 3, cluster.WholeA100x40(8))
 	nodes = append(nodes, w.CreateNodes("mps", 2, cluster.MPSL40S(2, 4))...)
@@ -48,12 +49,14 @@ func TestMessageOfAnUnschedulablePodCountsNodesByReason(t *testing.T) {
 }
 
 func TestFreedGPUWakesThePodThatWaitsForIt(t *testing.T) {
+	t.Parallel()
 	requireFreedGPUsWake(t, 0)
 }
 
 // The scheduler sees the deletion, asks at once, and gets a no from a state that is half a second
 // old. Nothing else happens in the cluster that would make it ask again.
 func TestFreedGPUWakesThePodAlsoWhenOffcutsWatchLags(t *testing.T) {
+	t.Parallel()
 	requireFreedGPUsWake(t, 500*time.Millisecond)
 }
 
@@ -86,6 +89,7 @@ func requireFreedGPUsWake(t *testing.T, lag time.Duration) {
 // of lower priority. A refusal that is reported as one that eviction may cure makes the scheduler
 // write another message at each attempt, and each message wakes the pod: over 1,000 in a minute.
 func TestRefusedPodOfHighPriorityIsNotTriedAgainAndAgain(t *testing.T) {
+	t.Parallel()
 	const attemptsPerMinute = 6
 	w := newWorld(t, cluster.KubeletOptions{})
 	w.CreatePriorityClass("high", 1000)

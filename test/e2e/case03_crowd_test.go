@@ -9,11 +9,13 @@ import (
 )
 
 func TestThreeHundredPodsAtOnceTakeEveryDeviceOnce(t *testing.T) {
+	t.Parallel()
 	requireCrowdFits(t, corev1.DefaultSchedulerName)
 }
 
 // Each scheduler knows nothing of what the other is about to bind.
 func TestTwoSchedulersAtOnceTakeEveryDeviceOnce(t *testing.T) {
+	t.Parallel()
 	requireCrowdFits(t, "first", "second")
 }
 

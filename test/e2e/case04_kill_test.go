@@ -13,6 +13,7 @@ import (
 // 30 waves of 10 pods; at a random moment of each Offcut is killed and started again. 280 devices
 // for 300 pods: 20 must stay Pending, and say so.
 func TestKilledThirtyTimesOffcutGivesNoDeviceTwiceAndLosesNoPod(t *testing.T) {
+	t.Parallel()
 	const kills, pods, devices = 30, 300, 280
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)

@@ -10,6 +10,7 @@ import (
 
 // That Offcut does not end meanwhile, the harness watches.
 func TestOffcutOutlivesTwentySecondsWithoutAPIServer(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, cluster.KubeletOptions{})
 	w.CreateNodes("whole", 2, cluster.WholeA100x40(8))
 	w.schedule(cluster.SchedulerOptions{})
@@ -26,6 +27,7 @@ func TestOffcutOutlivesTwentySecondsWithoutAPIServer(t *testing.T) {
 // The API server starts again, so that its own memory of recent events is empty too: the resource
 // version from which Offcut would go on is gone (410).
 func TestCompactionMakesOffcutListAgainAndFindWhatItMissed(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, cluster.KubeletOptions{})
 	nodes := w.CreateNodes("whole", 2, cluster.WholeA100x40(8))
 	w.schedule(cluster.SchedulerOptions{})
@@ -71,6 +73,7 @@ func TestCompactionMakesOffcutListAgainAndFindWhatItMissed(t *testing.T) {
 // A peer that lost its power sends no FIN: only a missing sign of life tells. Bookmarks come about
 // once a minute.
 func TestConnectionThatGoesSilentIsReplaced(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, cluster.KubeletOptions{})
 	w.CreateNode("old", cluster.WholeA100x40(8))
 	w.schedule(cluster.SchedulerOptions{})

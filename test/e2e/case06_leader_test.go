@@ -58,6 +58,7 @@ func TestAnotherReplicaAnswersSoonAfterTheLeaderIsKilled(t *testing.T) {
 // Two pods of a scheduler and an Offcut each. The scheduler's leader moves; the Lease of Offcut,
 // which guards its background work alone, stays where it is.
 func TestSidecarAnswersItsSchedulerWithoutHoldingTheLease(t *testing.T) {
+	t.Parallel()
 	c := cluster.New(t, cluster.KubeletOptions{})
 	c.CreateNodes("whole", 10, cluster.WholeA100x40(8))
 	var extenders []*cluster.ExtenderProxy

@@ -17,12 +17,14 @@ const (
 
 // The scheduler gives the bind up although it was done.
 func TestPodIsBoundOnceWhenTheReplyComesTooLate(t *testing.T) {
+	t.Parallel()
 	requireBoundOnce(t, 0, tooLate)
 }
 
 // The scheduler gives the bind up and tries again, perhaps elsewhere; then the first request
 // arrives after all.
 func TestPodIsBoundOnceWhenTheRequestComesTooLate(t *testing.T) {
+	t.Parallel()
 	requireBoundOnce(t, tooLate, 0)
 }
 
@@ -50,6 +52,7 @@ func requireBoundOnce(t *testing.T, request, reply time.Duration) {
 // filter and bind. A pod is done after another second and frees the instance for the next. Whoever
 // is refused at bind has waited for its volume in vain.
 func TestSlowVolumesCauseHardlyAnyBindConflict(t *testing.T) {
+	t.Parallel()
 	const pods, conflictsPerHundred = 30, 1
 	w := newWorld(t, cluster.KubeletOptions{CompleteAfter: time.Second})
 	w.CreateNode("mixed", cluster.OneInstanceA100())

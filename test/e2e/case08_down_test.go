@@ -7,6 +7,7 @@ import (
 )
 
 func TestNothingIsScheduledWithoutOffcutAndSchedulingResumesWithIt(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, cluster.KubeletOptions{})
 	w.CreateNodes("whole", 2, cluster.WholeA100x40(8))
 	w.schedule(cluster.SchedulerOptions{})

@@ -11,6 +11,7 @@ import (
 
 // Its five pods live on, so three GPUs are free on the new one of eight.
 func TestNodeMadeAgainUnderItsNameKeepsItsPodsDevices(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, cluster.KubeletOptions{})
 	w.CreateNode("whole", cluster.WholeA100x40(8))
 	w.schedule(cluster.SchedulerOptions{})
@@ -32,6 +33,7 @@ func TestNodeMadeAgainUnderItsNameKeepsItsPodsDevices(t *testing.T) {
 // Two T4 in four slots each, one slot taken; then the sharing ends. One GPU is still shared with
 // the old pod, so of two pods that want a whole one, one gets the other GPU.
 func TestGPUTakenOutOfSharingIsNotGivenWholeBesideAnOldSlot(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, cluster.KubeletOptions{})
 	w.CreateNode("t4", cluster.TimeSlicedT4(2, 4))
 	w.schedule(cluster.SchedulerOptions{})
@@ -50,6 +52,7 @@ func TestGPUTakenOutOfSharingIsNotGivenWholeBesideAnOldSlot(t *testing.T) {
 
 // A device plugin that restarts leaves allocatable at 0 for a while; who holds a GPU goes on.
 func TestDevicePluginThatFlapsForThirtySecondsCostsNoDevice(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, cluster.KubeletOptions{})
 	w.CreateNode("whole", cluster.WholeA100x40(8))
 	w.schedule(cluster.SchedulerOptions{})

@@ -9,6 +9,7 @@ import (
 // Proves the harness itself, without Offcut: the scheduler binds, the stub kubelet runs and removes
 // the pod.
 func TestPlainPodRunsWithoutAnExtender(t *testing.T) {
+	t.Parallel()
 	c := cluster.New(t, cluster.KubeletOptions{})
 	c.CreateNode("cpu", cluster.CPUOnly())
 	c.StartScheduler(cluster.SchedulerOptions{})

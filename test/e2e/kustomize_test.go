@@ -40,6 +40,7 @@ func deploymentOf(t *testing.T, c *cluster.Cluster, name string) *appsv1.Deploym
 }
 
 func TestKustomizeIsAcceptedByTheAPIServer(t *testing.T) {
+	t.Parallel()
 	c := cluster.New(t, cluster.KubeletOptions{})
 	applyKustomize(t, c, "base")
 	applyKustomize(t, c, "extender")
@@ -147,6 +148,7 @@ func requireRight(t *testing.T, c *cluster.Cluster, right authorizationv1.Resour
 // With the configuration and the rights that are shipped, and no others: kube-scheduler and Offcut
 // share a service account there, as they share a pod.
 func TestKustomizeSecondSchedulerPlacesAPod(t *testing.T) {
+	t.Parallel()
 	c := cluster.New(t, cluster.KubeletOptions{})
 	applyKustomize(t, c, "second-scheduler")
 	offcut := c.StartOffcut(cluster.OffcutOptions{Arguments: []string{

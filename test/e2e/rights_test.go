@@ -21,6 +21,7 @@ const rightsSettle = 5 * time.Second
 // Provokes each kind of request that Offcut makes, and compares what the API server saw with what
 // Offcut's account may do.
 func TestOffcutMayDoWhatItDoesAndNoMore(t *testing.T) {
+	t.Parallel()
 	w := newLeadingWorld(t)
 	w.CreateNode("full", cluster.WholeA100x40(8))
 	w.schedule(cluster.SchedulerOptions{})
