@@ -227,7 +227,7 @@ TEST(GpuPictureTest, SaysWhyANodeIsClosed) {
   EXPECT_EQ(NodesOf(PictureOf({reconfiguring, invalid}, {}, {.columns = 80})),
             R"(
 invalid-1  no GPUs to offer
-     closed: node's MIG layout is invalid (MIG-INVALID)
+     closed: node's MIG layout is invalid (MIG-INVALID): repair its mig.config
 
 whole-1  1 x A100-SXM4-80GB, whole                                    0 % held
      closed: node's MIG layout is being changed
