@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "api/printable.h"
 #include "binpack/mig_packing.h"
 
 namespace offcut::api {
@@ -56,12 +57,6 @@ std::string_view AnsiOf(Tone tone) {
 std::string Painted(std::string text, Tone tone, const GpuPictureStyle& style) {
   if (!style.colour || tone == Tone::kPlain) return text;
   return fmt::format("{}{}\x1b[0m", AnsiOf(tone), text);
-}
-
-std::string Printable(std::string_view text) {
-  std::string result(text);
-  std::ranges::replace_if(result, [](char c) { return c < ' ' || c > '~'; }, '?');
-  return result;
 }
 
 // Every mark that we draw is one column wide, and names are ASCII: columns are code points.

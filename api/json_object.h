@@ -102,6 +102,8 @@ class JsonObject {
 
   // Whether there is an array `key` with elements.
   bool HasElements(std::string_view key) const;
+  // Whether this is an object with anything in it.
+  bool HasMembers() const { return object_ && object_->size() > 0; }
 
   // Calls `visit(const JsonObject&)` for each element of the array `key`, at most `count_max` of
   // them: a longer array is an error and is not visited.

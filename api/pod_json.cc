@@ -11,6 +11,7 @@
 
 #include "api/device_record_json.h"
 #include "api/json_object.h"
+#include "api/printable.h"
 #include "api/text_fields.h"
 
 namespace offcut::api {
@@ -23,6 +24,7 @@ using scheduler::ResourceNames;
 
 constexpr std::int64_t kIntMax = std::numeric_limits<int>::max();
 constexpr std::int64_t kPercentMax = 100;
+constexpr std::string_view kRequired = "requiredDuringSchedulingIgnoredDuringExecution";
 constexpr std::string_view kPreferred = "preferredDuringSchedulingIgnoredDuringExecution";
 
 // Amounts of one list of resources that we read, in whole units but for CPU.
@@ -221,6 +223,14 @@ bool HasSoftConstraints(const JsonObject& spec) {
   return has_soft;
 }
 
+bool SelectsNodes(const JsonObject& spec) {
+  const JsonObject affinity = spec.Object("affinity");
+  return spec.Object("nodeSelector").HasMembers() ||
+         affinity.Object("nodeAffinity").Object(kRequired).HasMembers() ||
+         affinity.Object("podAffinity").HasElements(kRequired) ||
+         affinity.Object("podAntiAffinity").HasElements(kRequired);
+}
+
 void ReadMetadata(const JsonObject& metadata, Pod& pod) {
   pod.name = metadata.String("name", kNameBytesMax);
   pod.uid = metadata.String("uid", kUidBytesMax);
@@ -359,9 +369,22 @@ std::optional<Error> ReadRequest(simdjson::dom::element element, const ResourceN
   const JsonObject root(element, errors);
   const JsonObject spec = root.Object("spec");
   pod.has_soft_constraints = HasSoftConstraints(spec);
+  pod.selects_nodes = SelectsNodes(spec);
   ReadContainers(spec, names, pod);
   ReadHost(spec, names, pod);
   return errors.First();
+}
+
+// Empty where the scheduler has said nothing, or what cannot be read. Texts for people are cut.
+std::string ReadUnscheduledMessage(simdjson::dom::element element) {
+  JsonErrors ignored;
+  const JsonObject root(element, ignored);
+  std::string message;
+  root.Object("status").ForEach("conditions", kPodArrayMax, [&](const JsonObject& condition) {
+    if (condition.String("type") != "PodScheduled" || condition.String("status") != "False") return;
+    message = CutText(condition.String("message"), kMessageBytesMax);
+  });
+  return message;
 }
 
 // What the kubelet says the app containers got. It is there to be believed or left: what is
@@ -413,7 +436,11 @@ std::expected<ParsedPod, Error> ParsePod(simdjson::dom::element element,
     pod.request.constraint = {};
   }
   ReadRecord(annotations, parsed);
-  if (is_placed) pod.observed = ReadObserved(element, names);
+  if (is_placed) {
+    pod.observed = ReadObserved(element, names);
+  } else {
+    pod.unscheduled_message = ReadUnscheduledMessage(element);
+  }
   return parsed;
 }
 

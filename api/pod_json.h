@@ -26,6 +26,7 @@ inline constexpr std::size_t kContainersMax = 1024;        // init containers li
 inline constexpr std::size_t kConstraintEntriesMax = 256;  // of one annotation, names each
 inline constexpr std::size_t kDeviceResourcesMax = 64;     // different ones that a pod asks for
 inline constexpr std::size_t kResourceNameBytesMax = 317;  // Kubernetes': domain, '/', name
+inline constexpr std::size_t kMessageBytesMax = 1024;      // of a condition; the rest is cut
 inline constexpr std::size_t kPodArrayMax = 4096;          // any other array that is read
 
 inline constexpr std::string_view kGpuModelsAnnotation = "offcut.dev/gpu-models";

@@ -9,7 +9,8 @@ namespace offcut::api {
 
 std::size_t MemoryOf(const scheduler::Pod& pod) {
   std::size_t bytes = sizeof pod + pod.uid.capacity() + pod.name_space.capacity() +
-                      pod.name.capacity() + pod.nominated_node_name.capacity();
+                      pod.name.capacity() + pod.nominated_node_name.capacity() +
+                      pod.unscheduled_message.capacity();
   const auto add_resources = [&bytes](const std::vector<scheduler::ResourceCount>& counts) {
     for (const auto& count : counts) bytes += sizeof count + count.resource.capacity();
   };

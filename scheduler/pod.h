@@ -64,6 +64,9 @@ struct Pod {
   // It stands on a node, and what it asks for cannot be read: it may hold anything there.
   bool is_unreadable = false;
   bool has_soft_constraints = false;  // preferred affinity or ScheduleAnyway spread of its own
+  bool selects_nodes = false;         // by nodeSelector, or by affinity that is required
+  // What kube-scheduler last wrote about why it waits (condition PodScheduled); for people.
+  std::string unscheduled_message;
   std::int64_t created_s = 0;         // creationTimestamp, seconds since 1970
   std::vector<ContainerRequest> containers;  // init containers first, in the order of the spec
   DeviceRequest request;

@@ -252,15 +252,42 @@ TEST(PodJsonTest, SeesSoftConstraintsOfEachKind) {
   for (const std::string kind : {"nodeAffinity", "podAffinity", "podAntiAffinity"}) {
     EXPECT_TRUE(has_soft(R"({"affinity": {")" + kind +
                          R"(": {"preferredDuringSchedulingIgnoredDuringExecution": [{}]}}})"));
+    const std::string required = kind == "nodeAffinity" ? R"({"nodeSelectorTerms": []})" : "[{}]";
     EXPECT_FALSE(has_soft(R"({"affinity": {")" + kind +
                           R"(": {"preferredDuringSchedulingIgnoredDuringExecution": [],
-                              "requiredDuringSchedulingIgnoredDuringExecution": [{}]}}})"));
+                              "requiredDuringSchedulingIgnoredDuringExecution": )" +
+                          required + "}}}"));
   }
   EXPECT_TRUE(has_soft(
       R"({"topologySpreadConstraints": [{"whenUnsatisfiable": "DoNotSchedule"},
                                         {"whenUnsatisfiable": "ScheduleAnyway"}]})"));
   EXPECT_FALSE(
       has_soft(R"({"topologySpreadConstraints": [{"whenUnsatisfiable": "DoNotSchedule"}]})"));
+}
+
+TEST(PodJsonTest, SeesWhetherAPodSelectsItsNodes) {
+  const auto selects = [](const std::string& spec) {
+    return MustParse(PodWithAnnotations("{}", spec)).selects_nodes;
+  };
+  const std::string required = R"("requiredDuringSchedulingIgnoredDuringExecution": )";
+  EXPECT_TRUE(selects(R"({"nodeSelector": {"zone": "a"}})"));
+  EXPECT_TRUE(selects(R"({"affinity": {"nodeAffinity": {)" + required +
+                      R"({"nodeSelectorTerms": [{}]}}}})"));
+  EXPECT_TRUE(selects(R"({"affinity": {"podAffinity": {)" + required + "[{}]}}}"));
+  EXPECT_TRUE(selects(R"({"affinity": {"podAntiAffinity": {)" + required + "[{}]}}}"));
+  EXPECT_FALSE(selects(R"({"nodeSelector": {}, "affinity": {"nodeAffinity": {}}})"));
+}
+
+TEST(PodJsonTest, KeepsWhatTheSchedulerSaidOfAPodThatWaits) {
+  const auto message_of = [](const std::string& spec, const std::string& status) {
+    return MustParse(R"({"metadata": {"name": "p", "uid": "u"}, "spec": )" + spec +
+                     R"(, "status": {"conditions": [{"type": "PodScheduled", "status": ")" +
+                     status + R"(", "message": "0/3 nodes"}]}})")
+        .unscheduled_message;
+  };
+  EXPECT_EQ(message_of("{}", "False"), "0/3 nodes");
+  EXPECT_EQ(message_of("{}", "True"), "");
+  EXPECT_EQ(message_of(R"({"nodeName": "n1"})", "False"), "");
 }
 
 std::string BoundWithRecord(std::string_view record, const std::string& node = "n1") {

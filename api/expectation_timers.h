@@ -1,0 +1,55 @@
+// Ends what holds devices for a pod that may never come: advisory claims, and nominations.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <unordered_map>
+
+#include "api/kube_client.h"
+#include "scheduler/state_store.h"
+
+namespace offcut::api {
+
+struct ExpectationTimeouts {
+  // A volume, Permit, or the rest of a gang may take so long between filter and bind.
+  std::chrono::milliseconds claim = std::chrono::seconds{60};
+  // For a pod whose last claim led to no bind: somebody else refuses it (another extender, a
+  // volume), and others would starve for what it claims again and again.
+  std::chrono::milliseconds claim_again = std::chrono::seconds{2};
+  // So long a nomination holds what was freed for it.
+  std::chrono::milliseconds nomination = std::chrono::minutes{5};
+};
+
+// On the client's thread.
+class ExpectationTimers {
+ public:
+  // `ended` is called after each end. All that is named here outlives this.
+  ExpectationTimers(KubeClient& client, scheduler::StateStore& store, ExpectationTimeouts timeouts,
+                    std::function<void()> ended);
+
+  // The pod's claim was made, or renewed, now.
+  void TimeClaim(const std::string& uid);
+  // The pod is bound, or gone: a claim that comes yet is its first one.
+  void ForgetClaim(const std::string& uid);
+
+  // The pod has come as it is. A nomination that is known already goes on; one that it has no more
+  // is forgotten.
+  void TimeNomination(const scheduler::Pod& pod);
+  void ForgetNomination(const std::string& uid);
+
+ private:
+  struct Nomination {
+    std::string node_name;
+    KubeTicket timer = 0;
+  };
+
+  KubeClient& client_;
+  scheduler::StateStore& store_;
+  const ExpectationTimeouts timeouts_;
+  const std::function<void()> ended_;
+  std::unordered_map<std::string, Nomination> nominations_;  // by UID
+  std::unordered_map<std::string, KubeTicket> claims_;       // timers of the last ones, by UID
+};
+
+}  // namespace offcut::api
