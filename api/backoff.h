@@ -25,6 +25,9 @@ class Backoff {
   Backoff(const BackoffSettings& settings, std::uint64_t seed)
       : settings_(settings), next_(settings.first), random_(seed) {}
 
+  // The next failure begins anew.
+  void Reset() { next_ = settings_.first; }
+
   // Notes a failure at `now`, and returns how long to wait.
   std::chrono::milliseconds Next(TimePoint now) {
     if (has_failed_ && now - failed_ > settings_.reset_after) next_ = settings_.first;

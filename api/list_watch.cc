@@ -63,7 +63,8 @@ class Reflector : public std::enable_shared_from_this<Reflector> {
   void Recover(const KubeStatus& status, int retry_after_s);
   void RetryLater(void (Reflector::*step)(), int retry_after_s);
   void CloseStream();
-  void Skip(std::string_view what);
+  void OnUnreadableLine();
+  void SkipNameless();
   void Failed(const std::string& problem);
   void Observe();
 
@@ -81,7 +82,7 @@ class Reflector : public std::enable_shared_from_this<Reflector> {
   Phase phase_ = Phase::kInitialEvents;
   std::map<std::string, nlohmann::json> initial_;  // by key, until all have come
   steady_clock::time_point opened_;
-  bool had_line_ = false;
+  bool had_change_ = false;  // the stream has brought something
 
   KubeTicket stream_ = 0;  // 0: none is open
   KubeTicket page_ = 0;
@@ -125,7 +126,7 @@ std::string Reflector::StreamTarget(Phase phase) {
 void Reflector::OpenStream(Phase phase) {
   phase_ = phase;
   opened_ = steady_clock::now();
-  had_line_ = false;
+  had_change_ = false;
   initial_.clear();
   KubeRequest request;
   request.target = StreamTarget(phase);
@@ -150,21 +151,28 @@ void Reflector::OpenStream(Phase phase) {
 
 void Reflector::OnLine(std::string_view line) {
   if (has_ended_) return;
-  had_line_ = true;
   status_.last_event = steady_clock::now();
   std::optional<WatchEvent> event = ParseWatchEvent(line);
   if (!event) {
-    Skip("a line of the watch");
+    OnUnreadableLine();
   } else if (event->type == WatchEventType::kError) {
     OnError(event->object);
   } else if (event->type != WatchEventType::kBookmark && !ObjectKey(event->object)) {
-    Skip("an object without a name");
+    SkipNameless();
   } else if (phase_ == Phase::kInitialEvents) {
     OnInitialEvent(event->type, std::move(event->object));
   } else {
     OnChange(event->type, std::move(event->object));
   }
   Observe();
+}
+
+// It may have said anything, that an object is gone, say: only a list can tell.
+void Reflector::OnUnreadableLine() {
+  CloseStream();
+  Failed("a line of the watch cannot be read");
+  if (phase_ == Phase::kChanges) list_version_ = status_.resource_version;
+  RetryLater(&Reflector::List, 0);
 }
 
 void Reflector::OnError(const nlohmann::json& object) {
@@ -184,6 +192,7 @@ void Reflector::OnInitialEvent(WatchEventType type, nlohmann::json object) {
     initial_.clear();
     client_.Cancel(std::exchange(initial_timer_, 0));
     phase_ = Phase::kChanges;
+    had_change_ = true;
     status_.is_watching = true;
     HandOver(std::move(items), ResourceVersionOf(object));
     return;
@@ -204,6 +213,7 @@ void Reflector::OnChange(WatchEventType type, nlohmann::json object) {
   const std::string version = ResourceVersionOf(object);
   if (!version.empty()) status_.resource_version = version;
   if (type == WatchEventType::kBookmark) return;
+  had_change_ = true;
   const auto& sink = type == WatchEventType::kDeleted ? sinks_.remove : sinks_.upsert;
   if (sink) sink(std::move(object));
 }
@@ -232,13 +242,13 @@ void Reflector::OnStreamEnd(const KubeResult& result) {
 // `problem` is empty where the server has ended the watch in good order. What brought something may
 // go on at once; what did not, waits, or it could be in vain for ever.
 void Reflector::OnWatchCut(const std::string& problem) {
-  const bool is_short = !had_line_ && steady_clock::now() - opened_ < settings_.short_watch;
+  const bool is_short = !had_change_ && steady_clock::now() - opened_ < settings_.short_watch;
   if (!problem.empty()) {
     Failed(problem);
   } else if (is_short) {
     Failed("the watch ended at once");
   }
-  if (is_short || (!problem.empty() && !had_line_)) {
+  if (is_short || (!problem.empty() && !had_change_)) {
     RetryLater(&Reflector::Watch, 0);
   } else {
     Watch();
@@ -328,6 +338,8 @@ void Reflector::Recover(const KubeStatus& status, int retry_after_s) {
   } else if (remedy == WatchRemedy::kRewatch) {
     RetryLater(&Reflector::Watch, retry_after_s);
   } else {
+    // The server is there; what failed before it was, counts no more.
+    backoff_.Reset();
     list_version_ = remedy == WatchRemedy::kRelist ? status_.resource_version : std::string();
     RetryLater(&Reflector::List, retry_after_s);
   }
@@ -349,9 +361,9 @@ void Reflector::CloseStream() {
   status_.is_watching = false;
 }
 
-void Reflector::Skip(std::string_view what) {
+void Reflector::SkipNameless() {
   ++status_.skipped;
-  spdlog::warn("{}: left out {}", kind_.name, what);
+  spdlog::warn("{}: left out an object without a name", kind_.name);
 }
 
 void Reflector::Failed(const std::string& problem) {

@@ -30,7 +30,7 @@ struct WatchStatus {
   bool is_watching = false;        // a watch is open that goes on from what was handed over
   std::uint64_t relists = 0;       // whole lists behind the first one
   std::uint64_t watch_errors = 0;  // lists and watches that were refused, cut, silent or too short
-  std::uint64_t skipped = 0;       // lines and items that are no object with a name
+  std::uint64_t skipped = 0;       // objects without a name
   std::chrono::steady_clock::time_point last_event{};  // of any line, bookmarks included
   // The newest that was seen. May be compared for equality alone.
   std::string resource_version;
@@ -57,7 +57,7 @@ struct ListWatchSettings {
   std::chrono::seconds watch_timeout_max = std::chrono::minutes{10};
   // A bookmark comes about once a minute; a watch without one is a dead connection.
   std::chrono::milliseconds silence_timeout = std::chrono::seconds{90};
-  // A watch that ends before, without a line, counts as a failure.
+  // A watch that ends before, without a change, counts as a failure.
   std::chrono::milliseconds short_watch = std::chrono::seconds{1};
   // For all objects of a streaming list; then pages must do. Servers that do not know streaming
   // lists may leave out the bookmark that ends one.

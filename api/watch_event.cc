@@ -66,6 +66,8 @@ std::expected<ListPage, std::string> ParseListPage(std::string_view body) {
   }
   ListPage page;
   page.resource_version = MetadataText(list, "resourceVersion");
+  // Without one it is not the API server's, and no list to believe that everything else is gone.
+  if (page.resource_version.empty()) return std::unexpected("the list has no resourceVersion");
   page.continue_token = MetadataText(list, "continue");
   const std::string kind = Text(Find(list, "kind"));
   const std::string api_version = Text(Find(list, "apiVersion"));

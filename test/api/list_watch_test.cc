@@ -390,14 +390,43 @@ TEST(ListWatchTest, CountsAWatchThatEndsAtOnceAsAFailure) {
 }
 
 TEST(ListWatchTest, SkipsAndCountsWhatIsNoObjectWithAName) {
-  World world({{ListOfA() + Chunk("rubbish\n") + Chunk("{\"type\":\"NEW\",\"object\":{}}\n") +
-                    Event("ADDED", "7") + Event("ADDED", R"({"metadata":{}})") + Modified("a", 6),
-                kHold}});
+  World world(
+      {{ListOfA() + Event("ADDED", "{}") + Event("ADDED", R"({"metadata":{}})") + Modified("a", 6),
+        kHold}});
   EXPECT_THAT(world.told.WaitForLines(2), ElementsAre("= a@1", "+ a@6"));
   const WatchStatus status =
       world.told.WaitForStatus([](const WatchStatus& now) { return now.resource_version == "6"; });
-  EXPECT_EQ(status.skipped, 4U);
+  EXPECT_EQ(status.skipped, 2U);
   EXPECT_EQ(status.watch_errors, 0U);
+}
+
+// The line might have said that a is gone: so it has.
+TEST(ListWatchTest, ListsAnewBehindALineThatCannotBeRead) {
+  for (const char* line : {"rubbish\n", "{\"type\":\"NEW\",\"object\":{}}\n"}) {
+    World world({{ListOfA() + Chunk(line) + Modified("a", 6), kHold},
+                 {ChunkedHead() + Added("b", 7) + EndOfList(8), kHold}});
+    EXPECT_THAT(world.told.WaitForLines(2), ElementsAre("= a@1", "= b@7"));
+    EXPECT_THAT(world.server.WaitForTarget(1), HasSubstr("&resourceVersion=5"));
+  }
+}
+
+TEST(ListWatchTest, BeginsAListAnewBehindALineThatCannotBeRead) {
+  World world({{ChunkedHead() + Added("a", 1) + Chunk("rubbish\n") + EndOfList(5), kHold},
+               {ListOfA(), kHold}});
+  EXPECT_THAT(world.told.WaitForLines(1), ElementsAre("= a@1"));
+  EXPECT_THAT(world.server.WaitForTarget(1), HasSubstr("sendInitialEvents"));
+}
+
+// Or a server that sends one bookmark a watch would be asked without end.
+TEST(ListWatchTest, CountsAWatchOfBookmarksThatEndsAtOnceAsAFailure) {
+  World world({{ListOfA() + std::string(kLastChunk)},
+               {ChunkedHead() + Bookmark(6) + std::string(kLastChunk)},
+               {ChunkedHead() + Modified("a", 7), kHold}});
+  EXPECT_THAT(world.told.WaitForLines(2), ElementsAre("= a@1", "+ a@7"));
+  EXPECT_EQ(
+      world.told.WaitForStatus([](const WatchStatus& now) { return now.resource_version == "7"; })
+          .watch_errors,
+      1U);
 }
 
 TEST(ListWatchTest, GoesOnBehindALineThatIsTooLong) {

@@ -75,7 +75,8 @@ TEST(WatchEventTest, GivesTheItemsOfAListTheirType) {
 }
 
 TEST(WatchEventTest, ReadsAListWithoutItems) {
-  const auto page = ParseListPage(R"({"kind":"PodList","metadata":{},"items":null})");
+  const auto page =
+      ParseListPage(R"({"kind":"PodList","metadata":{"resourceVersion":"7"},"items":null})");
   ASSERT_TRUE(page);
   EXPECT_TRUE(page->items.empty());
 }
@@ -172,6 +173,14 @@ TEST(BackoffTest, BeginsAnewWhenNothingFailedForTwoMinutes) {
   for (int i = 0; i < 5; ++i) backoff.Next(start);
   EXPECT_GE(backoff.Next(start + seconds{120}), milliseconds{25600});
   EXPECT_LE(backoff.Next(start + seconds{241}), milliseconds{1600});
+}
+
+TEST(BackoffTest, BeginsAnewWhenItIsTold) {
+  const Backoff::TimePoint start{seconds{1000}};
+  Backoff backoff({}, 1);
+  for (int i = 0; i < 5; ++i) backoff.Next(start);
+  backoff.Reset();
+  EXPECT_LE(backoff.Next(start), milliseconds{1600});
 }
 
 TEST(BackoffTest, WaitsTheSameForTheSameSeed) {
