@@ -14,6 +14,7 @@ namespace offcut::api {
 // What a call waits for before it is sent; each in the order of the calls.
 enum class KubeLimit {
   kRate,      // reads and patches: a token of the bucket (qps, burst)
+  kLast,      // the same, but behind all that waits for one: events and nudges
   kBindings,  // no rate, but a cap on those in flight
   kNone,      // leases
 };

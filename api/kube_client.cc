@@ -125,6 +125,7 @@ class KubeClient::Loop {
   KubeTimer rate_timer_;
   bool rate_waits_ = false;                 // rate_timer_ runs
   std::deque<ExchangePointer> rate_queue_;  // finished ones are passed over
+  std::deque<ExchangePointer> last_queue_;  // asked where rate_queue_ is empty; likewise
   std::deque<ExchangePointer> binding_queue_;
   std::size_t bindings_in_flight_ = 0;
   std::unordered_map<KubeTicket, ExchangePointer> exchanges_;
@@ -172,7 +173,8 @@ void KubeClient::Loop::Begin(KubeTicket ticket, KubeRequest request, KubeStream 
 void KubeClient::Loop::Admit(const ExchangePointer& exchange) {
   switch (exchange->request.limit) {
     case KubeLimit::kRate:
-      rate_queue_.push_back(exchange);
+    case KubeLimit::kLast:
+      (exchange->request.limit == KubeLimit::kRate ? rate_queue_ : last_queue_).push_back(exchange);
       if (!rate_waits_) PumpRate();
       return;
     case KubeLimit::kBindings:
@@ -186,8 +188,10 @@ void KubeClient::Loop::Admit(const ExchangePointer& exchange) {
 }
 
 void KubeClient::Loop::PumpRate() {
-  while (!rate_queue_.empty()) {
-    if (!rate_queue_.front()->is_finished) {
+  for (;;) {
+    auto& queue = rate_queue_.empty() ? last_queue_ : rate_queue_;
+    if (queue.empty()) return;
+    if (!queue.front()->is_finished) {
       const auto wait = bucket_.Take(steady_clock::now());
       rate_waits_ = wait.count() > 0;
       if (rate_waits_) {
@@ -198,9 +202,9 @@ void KubeClient::Loop::PumpRate() {
         });
         return;
       }
-      Launch(rate_queue_.front());
+      Launch(queue.front());
     }
-    rate_queue_.pop_front();
+    queue.pop_front();
   }
 }
 
@@ -371,6 +375,7 @@ void KubeClient::Loop::BeginStop() {
   timers_.clear();
   std::ignore = rate_timer_.cancel();
   rate_queue_.clear();
+  last_queue_.clear();
   binding_queue_.clear();
   pool_.Clear();
   const auto exchanges = std::exchange(exchanges_, {});

@@ -366,6 +366,40 @@ TEST(KubeClientTest, HoldsReadsBackAndNothingElse) {
   EXPECT_TRUE(Ask(*client, lease));
 }
 
+// The first call takes the only token of the first millisecond. Of those that wait, the event was
+// first and goes last.
+TEST(KubeClientTest, SendsEventsBehindTheReadsThatWait) {
+  std::mutex mutex;
+  std::vector<std::string> targets;
+  ScriptedServer server([&](Peer& peer, int) {
+    while (const auto request = peer.ReadRequest()) {
+      {
+        const std::lock_guard lock(mutex);
+        targets.push_back(request->target);
+      }
+      peer.Send(Reply(200, ""));
+    }
+  });
+  KubeClientSettings settings;
+  settings.qps = 1000;
+  settings.burst = 1;
+  const auto client = StartClient(PlainConfig(server.Port()), settings);
+  KubeRequest event = Get("/event");
+  event.limit = KubeLimit::kLast;
+  std::vector<std::future<KubeResult>> futures(4);
+  std::promise<void> begun;
+  client->Post([&] {  // all at once
+    futures[0] = Begin(*client, Get("/first"));
+    futures[1] = Begin(*client, event);
+    futures[2] = Begin(*client, Get("/read"));
+    begun.set_value();
+  });
+  begun.get_future().wait();
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(WaitFor(futures[static_cast<std::size_t>(i)]));
+  const std::lock_guard lock(mutex);
+  EXPECT_EQ(targets, (std::vector<std::string>{"/first", "/read", "/event"}));
+}
+
 TEST(KubeClientTest, LetsReadsThroughAtTheRate) {
   ScriptedServer server(Always(Reply(200, "")));
   KubeClientSettings settings;
