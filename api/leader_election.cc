@@ -88,6 +88,7 @@ void LeaderElection::Seen(const nlohmann::json& lease, Clock::time_point began) 
   const bool is_ours = record.holder == settings_.identity;
   const bool is_free = record.holder.empty() || Clock::now() >= observed_at_ + record.duration;
   if (!is_ours && !is_free) {
+    StopLeading();  // somebody took it from us: there must not be two until our deadline
     TryLater();
     return;
   }
@@ -123,7 +124,12 @@ void LeaderElection::Won(const KubeResult& result, Clock::time_point began) {
   if (!lease) {
     spdlog::debug("lease {}: {}", settings_.name, ResultText(result));
     lease_.reset();  // look before the next write; when it changed is known all the same
-    TryLater();
+    const bool is_contested = result && (result->status == 404 || result->status == 409);
+    if (is_leading_ && is_contested) {
+      Read(Clock::now());  // another may lead by now
+    } else {
+      TryLater();
+    }
     return;
   }
   observed_ = *ReadLease(*lease);
