@@ -7,26 +7,26 @@
 #include <spdlog/spdlog.h>
 
 #include "api/kube_time.h"
+#include "api/printable.h"
 
 namespace offcut::api {
 namespace {
 
 constexpr std::string_view kController = "offcut";
+constexpr std::size_t kNameBytesMax = 253;  // a DNS subdomain
 
 std::string EventsPath(std::string_view name_space) {
   return fmt::format("/apis/events.k8s.io/v1/namespaces/{}/events", name_space);
 }
 
-// At most `bytes_max` bytes, cut between two characters.
-std::string Cut(std::string text, std::size_t bytes_max) {
-  if (text.size() <= bytes_max) return text;
-  std::size_t end = bytes_max;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
-  text.resize(end);
-  return text;
-}
-
 }  // namespace
+
+std::string EventName(std::string_view pod, std::string_view suffix) {
+  std::string_view stem = pod.substr(0, kNameBytesMax - 1 - suffix.size());
+  // Each label of a name ends with a letter or a digit.
+  while (!stem.empty() && (stem.back() == '.' || stem.back() == '-')) stem.remove_suffix(1);
+  return fmt::format("{}.{}", stem, suffix);
+}
 
 std::string PrintEvent(const PodEvent& event, std::string_view name, std::string_view instance,
                        std::chrono::system_clock::time_point time) {
@@ -45,7 +45,7 @@ std::string PrintEvent(const PodEvent& event, std::string_view name, std::string
                            {"namespace", event.name_space},
                            {"name", event.pod},
                            {"uid", event.pod_uid}}},
-                         {"note", Cut(event.note, kEventNoteBytesMax)}};
+                         {"note", CutText(event.note, kEventNoteBytesMax)}};
   if (!event.node.empty()) {
     body["related"] = {{"apiVersion", "v1"}, {"kind", "Node"}, {"name", event.node}};
   }
@@ -73,8 +73,7 @@ void EventRecorder::RecordHere(const PodEvent& event) {
       by_quiet_.splice(by_quiet_.end(), by_quiet_, known->second);
       return;
     }
-    by_quiet_.erase(known->second);
-    by_pod_.erase(known);
+    Forget(known->second);
   }
   Make(event, now);
 }
@@ -83,8 +82,9 @@ void EventRecorder::RecordHere(const PodEvent& event) {
 void EventRecorder::Repeat(Series& series, Clock::time_point now) {
   ++series.count;
   series.last_seen = now;
-  const bool is_due = series.count == 2 || now - series.last_written >= settings_.series_period;
+  const bool is_due = !series.is_written || now - series.last_written >= settings_.series_period;
   if (!is_due || series.path.empty() || !TakeSlot()) return;
+  series.is_written = true;
   series.last_written = now;
   const nlohmann::json patch = {
       {"series",
@@ -93,7 +93,8 @@ void EventRecorder::Repeat(Series& series, Clock::time_point now) {
   KubeRequest request{.method = "PATCH",
                       .target = series.path,
                       .content_type = "application/merge-patch+json",
-                      .body = patch.dump()};
+                      .body = patch.dump(),
+                      .limit = KubeLimit::kLast};
   client_.Call(std::move(request), [this](const KubeResult& result) {
     --in_flight_;
     if (OutcomeOf(result) != CallOutcome::kDone) {
@@ -104,37 +105,40 @@ void EventRecorder::Repeat(Series& series, Clock::time_point now) {
 
 void EventRecorder::Make(const PodEvent& event, Clock::time_point now) {
   if (!TakeSlot()) return;
-  if (by_quiet_.size() >= settings_.pods_max) {
-    by_pod_.erase(by_quiet_.front().pod_uid);
-    by_quiet_.pop_front();
-  }
+  if (by_quiet_.size() >= settings_.pods_max) Forget(by_quiet_.begin());
   const auto time = std::chrono::system_clock::now();
-  // Names of pods may be as long as names of events may be.
-  const std::string suffix =
-      fmt::format(".{:x}.{:x}", time.time_since_epoch().count(), ++last_number_);
-  const std::string name = event.pod.substr(0, 253 - suffix.size()) + suffix;
-  const auto place = by_quiet_.insert(by_quiet_.end(), {.pod_uid = event.pod_uid,
-                                                        .key = event.key,
-                                                        .path = {},
-                                                        .last_seen = now,
-                                                        .last_written = now});
-  by_pod_[event.pod_uid] = place;
+  const std::string name = EventName(
+      event.pod, fmt::format("{:x}.{:x}", time.time_since_epoch().count(), ++last_number_));
+  by_pod_[event.pod_uid] = by_quiet_.insert(by_quiet_.end(), {.pod_uid = event.pod_uid,
+                                                              .key = event.key,
+                                                              .path = {},
+                                                              .last_seen = now,
+                                                              .last_written = now});
+  const std::string events_path = EventsPath(event.name_space);
   KubeRequest request{.method = "POST",
-                      .target = EventsPath(event.name_space),
+                      .target = events_path,
                       .content_type = "application/json",
-                      .body = PrintEvent(event, name, instance_, time)};
-  client_.Call(std::move(request),
-               [this, uid = event.pod_uid, key = event.key,
-                path = EventsPath(event.name_space) + "/" + name](const KubeResult& result) {
-                 --in_flight_;
-                 if (OutcomeOf(result) != CallOutcome::kDone) {
-                   spdlog::debug("event: {}", ResultText(result));
-                   return;
-                 }
-                 const auto known = by_pod_.find(uid);
-                 if (known != by_pod_.end() && known->second->key == key)
-                   known->second->path = path;
-               });
+                      .body = PrintEvent(event, name, instance_, time),
+                      .limit = KubeLimit::kLast};
+  client_.Call(std::move(request), [this, event, path = events_path + "/" + name](
+                                       const KubeResult& result) { Made(event, path, result); });
+}
+
+void EventRecorder::Made(const PodEvent& event, const std::string& path, const KubeResult& result) {
+  --in_flight_;
+  const auto known = by_pod_.find(event.pod_uid);
+  const bool is_current = known != by_pod_.end() && known->second->key == event.key;
+  if (OutcomeOf(result) == CallOutcome::kDone) {
+    if (is_current) known->second->path = path;
+    return;
+  }
+  spdlog::debug("event: {}", ResultText(result));
+  if (is_current) Forget(known->second);
+}
+
+void EventRecorder::Forget(ByQuiet::iterator place) {
+  by_pod_.erase(place->pod_uid);
+  by_quiet_.erase(place);
 }
 
 bool EventRecorder::TakeSlot() {

@@ -3,6 +3,7 @@
 //
 // One per pod and change of what there is to say. The same again within kSeriesEnd is counted, and
 // the count written now and then, as a series of the first event.
+// An event that could not be made is made at the next occasion to say the same.
 // Source: Kubernetes, events.k8s.io/v1; client-go, tools/events.
 #pragma once
 
@@ -56,6 +57,7 @@ class EventRecorder {
     std::string key;
     std::string path;  // of the event that was made; empty: not made (yet)
     int count = 1;
+    bool is_written = false;  // a count has been
     Clock::time_point last_seen;
     Clock::time_point last_written;
   };
@@ -64,6 +66,8 @@ class EventRecorder {
   void RecordHere(const PodEvent& event);
   void Repeat(Series& series, Clock::time_point now);
   void Make(const PodEvent& event, Clock::time_point now);
+  void Made(const PodEvent& event, const std::string& path, const KubeResult& result);
+  void Forget(ByQuiet::iterator place);
   bool TakeSlot();
 
   KubeClient& client_;
@@ -75,6 +79,10 @@ class EventRecorder {
   std::size_t in_flight_ = 0;
   std::uint64_t last_number_ = 0;
 };
+
+// A name for an event on that pod, of at most the 253 bytes that one may have; `suffix` makes it
+// unique. Pure.
+std::string EventName(std::string_view pod, std::string_view suffix);
 
 // The body of the POST that makes the event. Pure.
 std::string PrintEvent(const PodEvent& event, std::string_view name, std::string_view instance,
