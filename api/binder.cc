@@ -81,7 +81,9 @@ void Binder::BindUnknown(const ExtenderBindingArgs& args, const Answer& answer, 
     const auto pod = PodOf(result, policy_);
     if (!pod || pod->uid != args.pod_uid || pod->is_finished) {
       LogBind(args.pod_namespace, args.pod_name, args.node, "pod.unknown");
-      answer("pod is not known to offcut");
+      const bool has_read = result && (result->status == 200 || result->status == 404);
+      answer(has_read ? "pod is not known to offcut"
+                      : "pod is not known to offcut, and was not read: " + ResultText(result));
       return;
     }
     // Reserving is for pods that wait; this one may stand on a node already.
@@ -196,6 +198,8 @@ void Binder::PodRead(const std::string& uid, const KubeResult& result) {
   }
   const auto pod = PodOf(result, policy_);
   if (!pod) {  // nobody to ask just now
+    spdlog::warn("bind {}/{}: outcome not found out yet: {}", open.binding.args.pod_namespace,
+                 open.binding.args.pod_name, ResultText(result));
     Again(uid, settings_.settle_period);
     return;
   }
@@ -288,6 +292,11 @@ void Binder::End(const std::string& uid, const std::string& error) {
   LogBind(args.pod_namespace, args.pod_name, args.node, error.empty() ? "bound" : error);
   for (const Waiter& waiter : open.waiters) waiter.answer(error);
   if (observer_) observer_({.args = args, .record = open.binding.record, .error = error});
+}
+
+bool Binder::MayStillBind() const {
+  return std::ranges::any_of(
+      open_, [](const auto& item) { return item.second.last_post != steady_clock::time_point{}; });
 }
 
 void Binder::Stop() {

@@ -64,6 +64,10 @@ class Binder {
   // No binding is sent before then: those of a predecessor may still arrive.
   void HoldUntil(std::chrono::steady_clock::time_point time);
 
+  // Whether a binding that we sent may still be carried out: its outcome is not known (yet). On the
+  // client's thread.
+  bool MayStillBind() const;
+
   // Answers the binds that are open. By the owner, once the client has stopped.
   void Stop();
 

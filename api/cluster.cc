@@ -19,7 +19,6 @@ using scheduler::Pod;
 using scheduler::Snapshot;
 
 constexpr std::chrono::seconds kReleasePatience{2};
-constexpr std::chrono::seconds kLabelRetry{1};
 constexpr std::string_view kNodesPath = "/api/v1/nodes";
 constexpr std::string_view kPodsPath = "/api/v1/pods";
 // kube-scheduler's own: a pod that ends comes as deleted.
@@ -58,6 +57,14 @@ std::optional<Pod> PodOf(const nlohmann::json& object, const scheduler::Policy& 
   return std::move(parsed->pod);
 }
 
+// Whether kube-scheduler has given up an attempt since we last saw the pod: what it claimed is
+// free.
+bool HasFailedAnew(const Snapshot& snapshot, const Pod& pod) {
+  const scheduler::PodEntry* known = snapshot.FindPod(pod.uid);
+  return known != nullptr && !pod.unscheduled_message.empty() &&
+         pod.unscheduled_message != known->pod->unscheduled_message;
+}
+
 BinderSettings WithFence(BinderSettings settings, std::function<bool()> may_bind) {
   settings.may_bind = std::move(may_bind);
   return settings;
@@ -81,9 +88,11 @@ Cluster::Cluster(std::unique_ptr<KubeClient> client, ClusterSettings settings,
       binder_(*client_, context.store, context.policy, context.recent_pods, context.metrics,
               WithFence(settings_.binder, [this] { return WhyNot().empty(); }),
               [this](const BindResult& result) { BindEnded(result); }),
-      nudger_(*client_, context.store, context.policy, settings_.nudger) {
-  // What a process before us sent may still arrive.
-  binder_.HoldUntil(std::chrono::steady_clock::now() + settings_.binder.answer_timeout);
+      nudger_(*client_, context.store, context.policy, settings_.nudger),
+      timers_(*client_, context.store, settings_.expectations, [this] { StateChanged(); }) {
+  if (AnswersOnlyAsLeader()) {
+    label_.emplace(*client_, settings_.pod_namespace, settings_.pod_name);
+  }
   if (!settings_.election) return;
   election_ = std::make_unique<LeaderElection>(
       *client_, *settings_.election, std::mt19937_64(std::random_device()()),
@@ -98,6 +107,10 @@ void Cluster::Stop() {
     nodes_.reset();
     pods_.reset();
     if (election_ == nullptr) return ended.set_value();
+    if (binder_.MayStillBind()) {
+      spdlog::warn("lease not given back: a binding of unknown outcome may still be carried out");
+      return ended.set_value();
+    }
     election_->Release([&ended] { ended.set_value(); });
   });
   // The client answers what is out when it stops, at the latest.
@@ -117,7 +130,7 @@ void Cluster::StartWatches() {
   client_->Post([this] {
     WatchNodes();
     WatchPods();
-    if (AnswersOnlyAsLeader()) LabelOurselves(false);  // of an earlier life
+    if (label_) label_->Set(false);  // of an earlier life
     if (election_ != nullptr) election_->Start();
   });
 }
@@ -127,7 +140,12 @@ void Cluster::WatchNodes() {
       *client_, WatchedKind{.name = "nodes", .path = std::string(kNodesPath)},
       WatchSinks{.replace = [this](const auto& items) { ReplaceNodes(items); },
                  .upsert = [this](const auto& object) { UpsertNode(object); },
-                 .remove = [this](const auto& object) { RemoveNode(object); }},
+                 .remove = [this](const auto& object) { RemoveNode(object); },
+                 .observe =
+                     [this](const WatchStatus& status) {
+                       nodes_watched_ = status.is_watching;
+                       context_.metrics.SetWatch("nodes", status.is_watching);
+                     }},
       std::mt19937_64(std::random_device()()), settings_.list_watch);
   nodes_->Start();
 }
@@ -140,9 +158,19 @@ void Cluster::WatchPods() {
           .name = "pods", .path = std::string(kPodsPath), .field_selector = std::string(kLivePods)},
       WatchSinks{.replace = [this](const auto& items) { ReplacePods(items); },
                  .upsert = [this](const auto& object) { UpsertPod(object); },
-                 .remove = [this](const auto& object) { RemovePod(object); }},
+                 .remove = [this](const auto& object) { RemovePod(object); },
+                 .observe =
+                     [this](const WatchStatus& status) {
+                       pods_watched_ = status.is_watching;
+                       context_.metrics.SetWatch("pods", status.is_watching);
+                     }},
       std::mt19937_64(std::random_device()()), settings_.list_watch);
   pods_->Start();
+}
+
+// What a process before us sent may still arrive at the API server.
+void Cluster::HoldBindings() {
+  binder_.HoldUntil(std::chrono::steady_clock::now() + settings_.binder.answer_timeout);
 }
 
 // A predecessor's bindings may still be on their way to us, and to the API server.
@@ -150,43 +178,14 @@ void Cluster::BeginToLead() {
   context_.metrics.SetLeading(true);
   if (!AnswersOnlyAsLeader()) return;
   is_taking_over_ = true;
-  binder_.HoldUntil(std::chrono::steady_clock::now() + settings_.binder.answer_timeout);
+  HoldBindings();
   WatchPods();
-  LabelOurselves(true);
+  label_->Set(true);
 }
 
 void Cluster::EndToLead() {
   context_.metrics.SetLeading(false);
-  if (AnswersOnlyAsLeader()) LabelOurselves(false);
-}
-
-void Cluster::LabelOurselves(bool as_leader) {
-  wants_label_ = as_leader;
-  if (!is_labelling_) SendLabel();
-}
-
-// One at a time: of two on their way at once, the older could be the last to arrive.
-void Cluster::SendLabel() {
-  is_labelling_ = true;
-  const bool as_leader = wants_label_;
-  nlohmann::json patch;
-  nlohmann::json& label = patch["metadata"]["labels"][std::string(kLeaderLabel)];
-  if (as_leader) label = "true";  // else null, which removes it
-  KubeRequest request{.method = "PATCH",
-                      .target = PodPath(settings_.pod_namespace, settings_.pod_name),
-                      .content_type = "application/merge-patch+json",
-                      .body = patch.dump(),
-                      .limit = KubeLimit::kNone};
-  client_->Call(std::move(request), [this, as_leader](const KubeResult& result) {
-    if (OutcomeOf(result) != CallOutcome::kDone) {
-      spdlog::warn("label of our pod: {}", ResultText(result));
-      client_->RunAfter(kLabelRetry, [this] { SendLabel(); });
-    } else if (as_leader != wants_label_) {
-      SendLabel();
-    } else {
-      is_labelling_ = false;
-    }
-  });
+  if (label_) label_->Set(false);
 }
 
 void Cluster::Refused(std::shared_ptr<const Pod> pod, std::vector<std::string> node_names,
@@ -224,6 +223,8 @@ void Cluster::RecordBind(const BindResult& result) {
 
 void Cluster::TellSynced() {
   if (!IsSynced() || std::exchange(told_synced_, true)) return;
+  // From here on, since the time before was perhaps spent without an API server at all.
+  HoldBindings();
   if (settings_.synced) settings_.synced();
 }
 
@@ -266,19 +267,20 @@ void Cluster::ReplacePods(const std::vector<nlohmann::json>& items) {
     if (auto pod = PodOf(item, context_.policy)) pods.push_back(*std::move(pod));
   }
   spdlog::info("listed {} pods", pods.size());
-  for (const Pod& pod : pods) TimeNomination(pod);
+  for (const Pod& pod : pods) timers_.TimeNomination(pod);
   std::vector<std::string> unseen;
-  const std::size_t ghosts = context_.store.Update([&](Snapshot& next) {
-    const std::size_t gone = next.ReplacePods(std::move(pods));
+  const std::vector<std::string> ghosts = context_.store.Update([&](Snapshot& next) {
+    std::vector<std::string> gone = next.ReplacePods(std::move(pods));
     next.ForEachPod([&](const scheduler::PodEntry& entry) {
       const bool is_bound = entry.phase == scheduler::PodPhase::kBound;
       if (is_bound && !IsSeen(entry)) unseen.push_back(entry.pod->uid);
     });
     return gone;
   });
-  if (pods_synced_ && ghosts > 0) {
-    context_.metrics.CountGhosts(ghosts);
-    spdlog::warn("{} pods had gone unseen", ghosts);
+  for (const std::string& uid : ghosts) ForgetPod(uid);
+  if (pods_synced_ && !ghosts.empty()) {
+    context_.metrics.CountGhosts(ghosts.size());
+    spdlog::warn("{} pods had gone unseen", ghosts.size());
   }
   for (const std::string& uid : unseen) binder_.Verify(uid);
   is_taking_over_ = false;
@@ -292,8 +294,10 @@ void Cluster::UpsertPod(const nlohmann::json& object) {
   // What cannot be read asks for what we do not understand; what it held is free only once it is
   // gone. A known pod stays as it was known.
   if (!pod) return;
-  TimeNomination(*pod);
+  timers_.TimeNomination(*pod);
   const std::string uid = pod->uid;
+  if (!pod->node_name.empty()) timers_.ForgetClaim(uid);
+  if (HasFailedAnew(*context_.store.Read(), *pod)) DropClaim(uid);
   const bool has_drifted = context_.store.Update([&](Snapshot& next) {
     const bool had_drifted = HasDrifted(next, uid);
     next.PutPod(*std::move(pod));
@@ -309,32 +313,16 @@ void Cluster::UpsertPod(const nlohmann::json& object) {
 
 void Cluster::RemovePod(const nlohmann::json& object) {
   const std::string uid = TextAt(object, "uid");
-  ForgetNomination(uid);
-  nudger_.Forget(uid);
+  ForgetPod(uid);
   context_.store.Update([&](Snapshot& next) { next.RemovePod(uid); });
   StateChanged();
 }
 
-void Cluster::TimeNomination(const Pod& pod) {
-  const bool is_waiting = pod.node_name.empty() && !pod.nominated_node_name.empty();
-  const auto known = nominations_.find(pod.uid);
-  if (known != nominations_.end()) {
-    if (is_waiting && known->second.node_name == pod.nominated_node_name) return;
-    ForgetNomination(pod.uid);
-  }
-  if (!is_waiting) return;
-  const KubeTicket timer = client_->RunAfter(settings_.nomination_timeout, [this, uid = pod.uid] {
-    context_.store.Update([&](Snapshot& next) { next.LapseNomination(uid); });
-    StateChanged();
-  });
-  nominations_[pod.uid] = {.node_name = pod.nominated_node_name, .timer = timer};
-}
-
-void Cluster::ForgetNomination(const std::string& uid) {
-  const auto known = nominations_.find(uid);
-  if (known == nominations_.end()) return;
-  client_->Cancel(known->second.timer);
-  nominations_.erase(known);
+// All that waits for it, but for the state.
+void Cluster::ForgetPod(const std::string& uid) {
+  timers_.ForgetNomination(uid);
+  timers_.ForgetClaim(uid);
+  nudger_.Forget(uid);
 }
 
 void Cluster::BindEnded(const BindResult& result) {
@@ -342,10 +330,10 @@ void Cluster::BindEnded(const BindResult& result) {
   if (result.error.empty()) return;
   // Its devices are free again, and should it wait again, its nomination counts anew.
   const std::string& uid = result.args.pod_uid;
-  ForgetNomination(uid);
+  timers_.ForgetNomination(uid);
   const auto snapshot = context_.store.Read();
   const scheduler::PodEntry* entry = snapshot->FindPod(uid);
-  if (entry != nullptr) TimeNomination(*entry->pod);
+  if (entry != nullptr) timers_.TimeNomination(*entry->pod);
   StateChanged();
 }
 
@@ -355,13 +343,7 @@ void Cluster::Claim(std::shared_ptr<const Pod> pod, std::string_view node_name) 
   context_.store.Update([&](Snapshot& next) { next.Claim(std::move(pod), node_name); });
   client_->Post([this, uid, is_moved] {
     if (is_moved) StateChanged();
-    KubeTicket& timer = claims_[uid];
-    client_->Cancel(timer);
-    timer = client_->RunAfter(settings_.claim_timeout, [this, uid] {
-      claims_.erase(uid);
-      context_.store.Update([&](Snapshot& next) { next.DropClaim(uid); });
-      StateChanged();
-    });
+    timers_.TimeClaim(uid);
   });
 }
 

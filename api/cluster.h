@@ -11,14 +11,15 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "api/binder.h"
 #include "api/error.h"
 #include "api/event_recorder.h"
+#include "api/expectation_timers.h"
 #include "api/kube_client.h"
 #include "api/leader_election.h"
+#include "api/leader_label.h"
 #include "api/list_watch.h"
 #include "api/metrics.h"
 #include "api/nudger.h"
@@ -35,10 +36,7 @@ struct ClusterSettings {
   BinderSettings binder;
   NudgerSettings nudger;
   ListWatchSettings list_watch;
-  // An advisory claim lives at most so long: a volume, Permit, or the rest of a gang may take it.
-  std::chrono::milliseconds claim_timeout = std::chrono::seconds{60};
-  // So long a nomination holds what was freed for it.
-  std::chrono::milliseconds nomination_timeout = std::chrono::minutes{5};
+  ExpectationTimeouts expectations;
   std::string instance = "offcut";  // of this process, in events; at most 128 bytes
   // Empty: no Lease. It guards what only one replica may do in the background.
   std::optional<LeaderElectionSettings> election;
@@ -48,8 +46,6 @@ struct ClusterSettings {
   std::string pod_namespace;
   std::function<void()> synced;  // once, on the client's thread, when nodes and pods are known
 };
-
-inline constexpr std::string_view kLeaderLabel = "offcut.dev/leader";  // "true"
 
 // What the cluster works on. All of it outlives it.
 struct ClusterContext {
@@ -94,7 +90,12 @@ class Cluster {
                std::shared_ptr<const scheduler::Snapshot> judged_on);
   void Offered(std::string uid) { nudger_.Forget(std::move(uid)); }
 
-  // Ends all watches and calls; binds that are open are answered.
+  // Whether the watches of nodes and pods are open. While they are not, answers go on, by what was
+  // last known: the API server may be away.
+  bool IsWatching() const { return nodes_watched_ && pods_watched_; }
+
+  // Ends all watches and calls; binds that are open are answered. The Lease is given back, unless a
+  // binding of ours may still be carried out: then a successor waits until it expires.
   void Stop();
 
  private:
@@ -107,8 +108,6 @@ class Cluster {
   void ReplacePods(const std::vector<nlohmann::json>& items);
   void UpsertPod(const nlohmann::json& object);
   void RemovePod(const nlohmann::json& object);
-  void TimeNomination(const scheduler::Pod& pod);
-  void ForgetNomination(const std::string& uid);
   void BindEnded(const BindResult& result);
   void StateChanged();
   void TellSynced();
@@ -117,8 +116,8 @@ class Cluster {
   bool AnswersOnlyAsLeader() const { return !settings_.pod_name.empty(); }
   void BeginToLead();
   void EndToLead();
-  void LabelOurselves(bool as_leader);
-  void SendLabel();
+  void HoldBindings();
+  void ForgetPod(const std::string& uid);
   void RecordBind(const BindResult& result);
 
   const std::unique_ptr<KubeClient> client_;
@@ -127,24 +126,20 @@ class Cluster {
   EventRecorder events_;
   Binder binder_;
   Nudger nudger_;
+  ExpectationTimers timers_;
+  std::optional<LeaderLabel> label_;          // where only the leader answers
   std::unique_ptr<LeaderElection> election_;  // null: none
   std::atomic<bool> nodes_synced_ = false;
   std::atomic<bool> pods_synced_ = false;
+  std::atomic<bool> nodes_watched_ = false;
+  std::atomic<bool> pods_watched_ = false;
   // We lead, and the pods have not been listed since: a predecessor may have bound some.
   std::atomic<bool> is_taking_over_ = false;
 
   // Of the client's thread.
   bool told_synced_ = false;
-  bool wants_label_ = false;
-  bool is_labelling_ = false;  // a patch is on its way, or will be tried again
   std::unique_ptr<ListWatch> nodes_;
   std::unique_ptr<ListWatch> pods_;
-  struct Nomination {
-    std::string node_name;
-    KubeTicket timer = 0;
-  };
-  std::unordered_map<std::string, Nomination> nominations_;  // by UID
-  std::unordered_map<std::string, KubeTicket> claims_;       // timers, by UID
 };
 
 }  // namespace offcut::api

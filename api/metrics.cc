@@ -61,6 +61,7 @@ struct Metrics::Series {
   Counters& shed_family;
   Counters& refused_family;
   Gauges& pods_family;
+  Gauges& watch_family;
   prometheus::Gauge* nodes = nullptr;
   prometheus::Counter* bind_conflicts = nullptr;
   prometheus::Counter* drift = nullptr;
@@ -96,7 +97,9 @@ Metrics::Series::Series()
                                "Requests refused before any route saw them, by listener and HTTP "
                                "status.")),
       pods_family(
-          AddFamily(prometheus::BuildGauge(), registry, "offcut_pods", "Pods known, by phase.")) {}
+          AddFamily(prometheus::BuildGauge(), registry, "offcut_pods", "Pods known, by phase.")),
+      watch_family(AddFamily(prometheus::BuildGauge(), registry, "offcut_watch_up",
+                             "1 while the watch of that kind is open, else 0.")) {}
 
 // Family::Add returns the same series to every caller with the same labels, so a race is harmless.
 prometheus::Histogram& Metrics::Series::Duration(std::size_t verb, std::size_t code) {
@@ -180,6 +183,10 @@ void Metrics::CountGhosts(std::uint64_t count) {
 void Metrics::CountDroppedEvent() { series_->events_dropped->Increment(); }
 
 void Metrics::SetLeading(bool is_leading) { series_->leader->Set(is_leading ? 1 : 0); }
+
+void Metrics::SetWatch(std::string_view kind, bool is_up) {
+  series_->watch_family.Add({{"kind", std::string{kind}}}).Set(is_up ? 1 : 0);
+}
 
 void Metrics::CountDrift() { series_->drift->Increment(); }
 

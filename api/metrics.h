@@ -46,6 +46,9 @@ class Metrics {
   void CountDroppedEvent();
   void SetLeading(bool is_leading);
 
+  // offcut_watch_up{kind}: 1 while the watch of that kind ("pods") is open, else 0.
+  void SetWatch(std::string_view kind, bool is_up);
+
   // offcut_device_drift_total: a pod that got other GPUs from the kubelet than are on record.
   void CountDrift();
 

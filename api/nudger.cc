@@ -34,6 +34,8 @@ bool HasPlace(const Snapshot& snapshot, const std::string& uid) {
   return entry != nullptr && entry->phase != scheduler::PodPhase::kPending;
 }
 
+constexpr std::chrono::minutes kWarningPeriod{1};
+
 bool IsSameExpectation(const scheduler::Expectation& a, const scheduler::Expectation& b) {
   return a.pod == b.pod && a.kind == b.kind;
 }
@@ -118,7 +120,7 @@ void Nudger::Check() {
   const auto changed = ChangedNodes(*checked_, *now);
   std::erase_if(waiting_, [&](const auto& item) { return HasPlace(*now, item.first); });
   Snapshot simulated = *now;
-  std::vector<const Pod*> woken;
+  std::vector<std::string> woken;
   std::vector<const scheduler::DeviceRequest*> hopeless;  // since the last one that was placed
   bool any_too_young = false;
   for (const Waiting* waiting : InOrder()) {
@@ -138,10 +140,10 @@ void Nudger::Check() {
     if (Clock::now() - waiting->refused_at < settings_.delay) {
       any_too_young = true;  // kube-scheduler is at it
     } else {
-      woken.push_back(&pod);
+      woken.push_back(pod.uid);
     }
   }
-  for (const Pod* pod : woken) Patch(*pod);
+  for (const std::string& uid : woken) Patch(uid, checked_);
   if (any_too_young) {
     StateChanged();  // the same change is looked at again
   } else {
@@ -163,7 +165,11 @@ std::vector<std::string> Nudger::Candidates(const Waiting& waiting, const Snapsh
   return candidates;
 }
 
-void Nudger::Patch(const Pod& pod) {
+// `base`: the state against which the changes were found that wake it.
+void Nudger::Patch(const std::string& uid, std::shared_ptr<const Snapshot> base) {
+  Waiting waiting = std::move(waiting_.extract(uid).mapped());
+  const Pod& pod = *waiting.pod;
+  if (waiting.judged_on == nullptr) waiting.judged_on = std::move(base);
   const auto since_epoch = std::chrono::system_clock::now().time_since_epoch();
   const auto now_ms = std::chrono::duration_cast<std::chrono::milliseconds>(since_epoch).count();
   const nlohmann::json patch = {
@@ -173,14 +179,34 @@ void Nudger::Patch(const Pod& pod) {
   KubeRequest request{.method = "PATCH",
                       .target = PodPath(pod.name_space, pod.name),
                       .content_type = "application/merge-patch+json",
-                      .body = patch.dump()};
+                      .body = patch.dump(),
+                      .limit = KubeLimit::kLast};
   spdlog::info("nudge {}/{}: the newest state would take it", pod.name_space, pod.name);
-  client_.Call(std::move(request), [name = pod.name](const KubeResult& result) {
-    if (OutcomeOf(result) != CallOutcome::kDone) {
-      spdlog::debug("nudge {}: {}", name, ResultText(result));
-    }
+  client_.Call(std::move(request), [this, waiting = std::move(waiting)](const KubeResult& result) {
+    if (OutcomeOf(result) != CallOutcome::kDone) Failed(waiting, result);
   });
-  waiting_.erase(pod.uid);  // last: the pod may live in it alone
+}
+
+void Nudger::Failed(const Waiting& waiting, const KubeResult& result) {
+  if (Clock::now() - warned_at_ > kWarningPeriod) {
+    warned_at_ = Clock::now();
+    spdlog::warn("nudge {}: {}", waiting.pod->name, ResultText(result));
+  }
+  // Another pod of that name, or none: the place is for the next one.
+  if (result && (result->status == 404 || result->status == 409)) {
+    LookAgain(waiting.judged_on);
+    return;
+  }
+  client_.RunAfter(settings_.retry_delay, [this, waiting] {
+    waiting_.try_emplace(waiting.pod->uid, waiting);  // a later refusal knows more
+    LookAgain(waiting.judged_on);
+  });
+}
+
+// At what has changed since `base`, for all who wait.
+void Nudger::LookAgain(const std::shared_ptr<const Snapshot>& base) {
+  checked_ = base;
+  StateChanged();
 }
 
 }  // namespace offcut::api

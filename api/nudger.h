@@ -6,7 +6,8 @@
 // state would take one and no filter has come for it, its own annotation is patched, once, which
 // wakes exactly that pod.
 // Of pods that wait for the same devices only as many are woken as could be placed together, in the
-// order of priority and age.
+// order of priority and age. A nudge that fails gives its place back: to the same pod after a
+// while, or, where that is gone, to the next.
 #pragma once
 
 #include <chrono>
@@ -29,7 +30,8 @@ inline constexpr std::string_view kNudgeAnnotation = "offcut.dev/nudge";
 struct NudgerSettings {
   // After a change: the time that kube-scheduler has to ask by itself.
   std::chrono::milliseconds delay{250};
-  std::size_t pods_max = 10'000;  // remembered; one more is not
+  std::size_t pods_max = 10'000;                                    // remembered; one more is not
+  std::chrono::milliseconds retry_delay = std::chrono::seconds{5};  // of a nudge that failed
 };
 
 // Refused() and Offered() may be called from any thread; all else happens on the client's.
@@ -62,7 +64,9 @@ class Nudger {
   std::vector<std::string> Candidates(const Waiting& waiting, const scheduler::Snapshot& now,
                                       const std::vector<std::string>& changed) const;
   std::vector<const Waiting*> InOrder() const;
-  void Patch(const scheduler::Pod& pod);
+  void Patch(const std::string& uid, std::shared_ptr<const scheduler::Snapshot> base);
+  void Failed(const Waiting& waiting, const KubeResult& result);
+  void LookAgain(const std::shared_ptr<const scheduler::Snapshot>& base);
 
   KubeClient& client_;
   scheduler::StateStore& store_;
@@ -75,6 +79,7 @@ class Nudger {
   std::shared_ptr<const std::vector<std::string>> last_node_names_;
   std::shared_ptr<const scheduler::Snapshot> checked_;  // the state that was last looked at
   bool is_scheduled_ = false;
+  Clock::time_point warned_at_;
 };
 
 // The nodes of `now` that are not as they were, by name, ascending.

@@ -11,6 +11,7 @@
 #include <fmt/ostream.h>
 #include <malloc.h>
 #include <spdlog/spdlog.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "api/cluster.h"
@@ -76,6 +77,7 @@ struct World {
   std::unique_ptr<Cluster> cluster;  // null: the state comes from files
 
   bool IsSynced() const { return cluster == nullptr || cluster->IsSynced(); }
+  bool IsWatching() const { return cluster == nullptr || cluster->IsWatching(); }
 };
 
 struct Servers {
@@ -113,6 +115,8 @@ std::expected<Servers, Error> StartServers(const ServeSettings& settings, World&
       [&world](const HttpRequest& request, const Respond& respond) {
         const std::vector<ReadyCheck> checks = {
             {"state-synced", [&world] { return world.IsSynced(); }},
+            // The API server may be away; what was last known still serves, and bind decides.
+            {"watching", [&world] { return world.IsWatching(); }, /*is_required=*/false},
             {"not-draining", [&world] { return !world.is_draining; }}};
         respond(AnswerHealth(checks, request));
       },
@@ -223,11 +227,21 @@ std::expected<void, Error> StartCluster(const ServeSettings& settings, World& wo
   return {};
 }
 
+// A shell's soft limit is often 1024, and the connections of one listener may be as many. Go
+// programs do the same.
+void RaiseFileLimit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);  // where it fails, the listener sheds what it cannot take
+}
+
 }  // namespace
 
 int Serve(const ServeSettings& settings, std::ostream& out, std::ostream& err) {
   // Whoever reads our output may go away; that ends no service.
   std::signal(SIGPIPE, SIG_IGN);
+  RaiseFileLimit();
   // Else glibc raises the threshold as big bodies come and go, and keeps their memory.
   mallopt(M_MMAP_THRESHOLD, kMmapThresholdBytes);
   const BackgroundLog log(settings.log_format, settings.verbosity);

@@ -34,7 +34,7 @@ struct ServerSettings {
   // (kBodyStepBytes) is always taken: a bind is never turned away.
   std::size_t bodies_bytes_max = std::size_t{1024} * 1024 * 1024;
   std::size_t header_bytes_max = std::size_t{16} * 1024;  // request line and fields; trailers too
-  std::size_t connections_max = 256;                      // one more gets 503 and is closed
+  std::size_t connections_max = 1024;                     // one more gets 503 and is closed
 
   // For the whole TLS handshake. A peer that fails in it gets no HTTP answer.
   std::chrono::milliseconds handshake_timeout = std::chrono::seconds{10};

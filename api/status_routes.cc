@@ -36,9 +36,10 @@ HttpResponse AnswerHealth(std::span<const ReadyCheck> checks, const HttpRequest&
   if (!is_live) {
     for (const ReadyCheck& check : checks) {
       const bool is_ready = check.is_ready();
-      all_ready = all_ready && is_ready;
+      all_ready = all_ready && (is_ready || !check.is_required);
       list.append(is_ready ? "[+]" : "[-]").append(check.name);
-      list.append(is_ready ? " ok\n" : " failed\n");
+      list.append(is_ready ? " ok" : check.is_required ? " failed" : " failed (not required)");
+      list.append("\n");
     }
   }
   const std::string verdict = all_ready ? "ok" : "not ready";

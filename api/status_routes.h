@@ -17,6 +17,7 @@ namespace offcut::api {
 struct ReadyCheck {
   std::string name;                // "state-synced"
   std::function<bool()> is_ready;  // thread-safe; must not block
+  bool is_required = true;         // false: it is listed, and decides nothing
 };
 
 // /livez: 200 "ok" as long as the process answers at all.

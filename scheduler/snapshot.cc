@@ -20,7 +20,8 @@ std::vector<Holder> Without(const std::vector<Holder>& holders, std::string_view
 }
 
 // What is on record for a pod that came with a node: its own annotation if that is this pod's and
-// this node's, else what we reserved for it there.
+// this node's, else what we reserved for it there. `reserved` is empty once the API server has
+// shown the binding: then the object decides, as it does for whoever starts anew.
 std::optional<DeviceRecord> ValidRecord(const Pod& pod,
                                         const std::optional<DeviceRecord>& reserved) {
   if (pod.record && pod.record->pod_uid == pod.uid && pod.record->node == pod.node_name) {
@@ -155,7 +156,7 @@ void Snapshot::PutPod(Pod pod) {
   PodEntry entry{.pod = nullptr, .phase = PodPhase::kPending, .node_name = pod.node_name};
   std::optional<DeviceRecord> reserved;
   if (const PodEntry* known = FindPod(pod.uid); known != nullptr && HoldsDevices(*known)) {
-    reserved = RecordOfHolder(*known);
+    if (pod.node_name.empty() || !IsSeen(*known)) reserved = RecordOfHolder(*known);
     if (pod.node_name.empty()) {
       // A bound pod never becomes unbound: this update is older than what we know.
       entry.node_name = known->node_name;
@@ -208,7 +209,7 @@ void Snapshot::LapseNomination(std::string_view uid) {
   EditExpectations([&](Expectations& expectations) { expectations.LapseNomination(uid); });
 }
 
-std::size_t Snapshot::ReplacePods(std::vector<Pod> pods) {
+std::vector<std::string> Snapshot::ReplacePods(std::vector<Pod> pods) {
   std::unordered_set<std::string_view> listed;
   for (const Pod& pod : pods) listed.insert(pod.uid);
   std::vector<std::string> ghosts;
@@ -217,7 +218,7 @@ std::size_t Snapshot::ReplacePods(std::vector<Pod> pods) {
   });
   for (const std::string& uid : ghosts) RemovePod(uid);
   for (Pod& pod : pods) PutPod(std::move(pod));
-  return ghosts.size();
+  return ghosts;
 }
 
 void Snapshot::ReplaceNodes(std::vector<Inventory> nodes) {

@@ -84,9 +84,9 @@ class Snapshot {
   void RemovePod(std::string_view uid);
 
   // A complete list in place of all that was known. Pods that are not in it are gone, and their
-  // deletion was missed: returns how many those are. Stays: what we reserve or have bound and not
+  // deletion was missed: returns their UIDs. Stays: what we reserve or have bound and not
   // yet seen bound, for the list may be older; see IsSeen().
-  std::size_t ReplacePods(std::vector<Pod> pods);
+  std::vector<std::string> ReplacePods(std::vector<Pod> pods);
   void ReplaceNodes(std::vector<Inventory> nodes);
 
   // Gives the pending pod the placement on that node. Requires: pod and node are known, the pod is

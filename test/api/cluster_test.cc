@@ -18,6 +18,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "api/lease.h"
 #include "test/api/binder_world.h"
 #include "test/testing/api_server.h"
 #include "test/testing/kube_calls.h"
@@ -65,6 +66,7 @@ ClusterSettings QuickSettings() {
   ClusterSettings settings;
   settings.binder = HastySettings();
   settings.nudger.delay = milliseconds{1};
+  settings.expectations.claim_again = settings.expectations.claim;
   settings.list_watch.backoff = {.first = milliseconds{1}, .max = milliseconds{2}};
   settings.list_watch.silence_timeout = kKubePatience;
   settings.list_watch.initial_events_timeout = kKubePatience;
@@ -293,6 +295,56 @@ TEST(ClusterTest, WakesAPodForDevicesThatABindGivesBack) {
   EXPECT_EQ(patches[0].target, "/api/v1/namespaces/default/pods/b");
 }
 
+// A ghost that waited does not stand in the way of those that still do.
+TEST(ClusterTest, WakesNoPodThatARelistFindsGone) {
+  World world;
+  world.server.On("PATCH", {{.reply = Reply(200, "{}")}});
+  world.Begin({PodText(kAOnN1), PodText("old nvidia.com/gpu=1"), PodText("b nvidia.com/gpu=1")});
+  world.Refuse("old nvidia.com/gpu=1 created=1", {"n1"});
+  world.Refuse("b nvidia.com/gpu=1 created=2", {"n1"});
+  world.Relist({PodText("b nvidia.com/gpu=1")});
+  const auto patches = world.server.WaitForRequests("PATCH", 1);
+  ASSERT_THAT(patches, SizeIs(1));
+  EXPECT_EQ(patches[0].target, "/api/v1/namespaces/default/pods/b");
+}
+
+// A successor that led at once could give the same devices before the binding arrives.
+TEST(ClusterTest, KeepsTheLeaseWhereABindingMayStillBeCarriedOut) {
+  for (const bool is_answered : {true, false}) {
+    ClusterSettings settings = QuickSettings();
+    settings.binder.answer_timeout = milliseconds{200};
+    settings.election = LeaderElectionSettings{.identity = "us"};
+    World world(settings);
+    const std::string lease = NewLease("default", "offcut", {}).dump();
+    world.server.On("GET", {{.reply = Reply(200, lease)}});
+    world.server.On("PUT", {{.reply = Reply(200, lease)}});
+    world.server.On("POST", {{.reply = is_answered ? Reply(201, "{}") : "",
+                              .then = is_answered ? ApiStep::Then::kGoOn : kHold}});
+    world.Begin({PodText(kA)});
+    EXPECT_TRUE(WaitUntil([&] { return world.cluster->IsLeading(); }));
+    if (is_answered) {
+      EXPECT_EQ(world.BindAgainAndAgain("a", "n1"), "");
+    } else {
+      const auto answer = world.Bind("a", "n1");
+      const auto bindings = world.server.WaitForRequests("POST", 1);
+    }
+    world.cluster->Stop();
+    const auto writes = world.server.WaitForRequests("PUT", 1);
+    const auto last = ReadLease(nlohmann::json::parse(writes.back().body));
+    EXPECT_EQ(last->holder, is_answered ? "" : "us");
+  }
+}
+
+TEST(ClusterTest, ForgetsNothingWhileItDoesNotWatchAndSaysSo) {
+  World world;
+  world.Begin({PodText(kAOnN1)});
+  EXPECT_TRUE(WaitUntil([&] { return world.cluster->IsWatching(); }));
+  EXPECT_THAT(world.metrics.Print(), HasSubstr("offcut_watch_up{kind=\"pods\"} 1"));
+  world.Event("pods", "ERROR", StatusBody(403, "Forbidden", "no right"));
+  EXPECT_TRUE(WaitUntil([&] { return !world.cluster->IsWatching(); }));
+  EXPECT_EQ(world.PlaceOf("a"), "bound on n1");
+}
+
 TEST(ClusterTest, AnswersOpenBindsWhenItStops) {
   ClusterSettings settings = QuickSettings();
   settings.binder = PatientSettings();
@@ -308,7 +360,7 @@ TEST(ClusterTest, AnswersOpenBindsWhenItStops) {
 
 TEST(ClusterTest, EndsAClaimAfterItsTimeAndWakesWhoWaitedForIt) {
   ClusterSettings settings = QuickSettings();
-  settings.claim_timeout = milliseconds{30};
+  settings.expectations.claim = milliseconds{30};
   World world(settings);
   world.server.On("PATCH", {{.reply = Reply(200, "{}")}});
   world.Begin();
@@ -317,6 +369,37 @@ TEST(ClusterTest, EndsAClaimAfterItsTimeAndWakesWhoWaitedForIt) {
   world.Refuse("b nvidia.com/gpu=1", {"n1"});
   EXPECT_THAT(world.server.WaitForRequests("PATCH", 1), SizeIs(1));
   EXPECT_EQ(world.ExpectedOn("n1"), 0U);
+}
+
+// The second claim without a bind between: somebody else refuses a, and b must not starve.
+TEST(ClusterTest, EndsAClaimSoonAfterOneThatLedToNoBind) {
+  ClusterSettings settings = QuickSettings();
+  settings.expectations = {.claim = std::chrono::hours{1}, .claim_again = milliseconds{30}};
+  World world(settings);
+  world.server.On("PATCH", {{.reply = Reply(200, "{}")}});
+  world.Begin();
+  world.Claim(kA, "n1");
+  world.Claim(kA, "n1");
+  world.Refuse("b nvidia.com/gpu=1", {"n1"});
+  EXPECT_THAT(world.server.WaitForRequests("PATCH", 1), SizeIs(1));
+  EXPECT_EQ(world.ExpectedOn("n1"), 0U);
+}
+
+TEST(ClusterTest, EndsAClaimWhenTheSchedulerHasGivenTheAttemptUp) {
+  World world;
+  world.Begin({PodText(kA)});
+  world.Claim(kA, "n1");
+  EXPECT_EQ(world.ExpectedOn("n1"), 1U);
+  auto pod = nlohmann::json::parse(PodText(kA));
+  pod["status"]["conditions"] = {
+      {{"type", "PodScheduled"}, {"status", "False"}, {"message", "another extender refused it"}}};
+  world.Event("pods", "MODIFIED", pod.dump());
+  EXPECT_TRUE(WaitUntil([&] { return world.ExpectedOn("n1") == 0; }));
+  world.Claim(kA, "n1");
+  world.Event("pods", "MODIFIED", pod.dump());  // nothing new
+  world.Event("nodes", "ADDED", NodeBody("n3", 1));
+  EXPECT_TRUE(WaitUntil([&] { return world.GpusOf("n3") == 1; }));
+  EXPECT_EQ(world.ExpectedOn("n1"), 1U);
 }
 
 TEST(ClusterTest, KeepsAClaimWithinItsTime) {
@@ -357,7 +440,7 @@ TEST(ClusterTest, PublishesNothingWhereThereIsNoClaimToDrop) {
 
 TEST(ClusterTest, LetsANominationLapse) {
   ClusterSettings settings = QuickSettings();
-  settings.nomination_timeout = milliseconds{1};
+  settings.expectations.nomination = milliseconds{1};
   World world(settings);
   world.Begin({PodText("a nvidia.com/gpu=1 nominated=n1")});
   EXPECT_TRUE(WaitUntil([&] { return world.ExpectedOn("n1") == 0; }));
@@ -379,7 +462,7 @@ TEST(ClusterTest, HoldsANominationWithinItsTime) {
 // A bind that fails leaves the pod nominated as before; that must end, too.
 TEST(ClusterTest, LetsANominationLapseAfterAFailedBind) {
   ClusterSettings settings = QuickSettings();
-  settings.nomination_timeout = milliseconds{1};
+  settings.expectations.nomination = milliseconds{1};
   World world(settings);
   world.server.On("POST", {Says(403, "no right")});
   world.Begin({PodText("a nvidia.com/gpu=1 nominated=n1")});

@@ -125,6 +125,24 @@ TEST(NudgerTest, PatchesAgainAPodThatWasRefusedAgain) {
   EXPECT_THAT(world.Patched(), SizeIs(2));
 }
 
+TEST(NudgerTest, PatchesAgainWhereTheServerDidNotTakeIt) {
+  World world({.delay = kDelay, .retry_delay = kDelay});
+  world.server.On("PATCH", {{.reply = Reply(503, "{}")}, {.reply = Reply(200, "{}")}});
+  world.Refuse(kA);
+  world.Free("h1");
+  EXPECT_THAT(world.Patched(), ElementsAre("a", "a"));
+}
+
+// a is gone, unseen; without b's turn the GPU would lie idle until the state changes again.
+TEST(NudgerTest, GivesThePlaceOfAPodThatIsGoneToTheNext) {
+  World world;
+  world.server.On("PATCH", {{.reply = Reply(404, "{}")}, {.reply = Reply(200, "{}")}});
+  world.Refuse("a nvidia.com/gpu=1 created=1");
+  world.Refuse("b nvidia.com/gpu=1 created=2");
+  world.Free("h1");
+  EXPECT_THAT(world.Patched(), ElementsAre("a", "b"));
+}
+
 TEST(NudgerTest, PatchesNoPodThatAFilterHasOfferedANodeMeanwhile) {
   World world({.delay = milliseconds{30}});
   world.Refuse(kA);

@@ -41,6 +41,15 @@ TEST(StatusRoutesTest, ReadyIs503UntilEveryCheckHolds) {
   EXPECT_EQ(AnswerHealth(checks, Get("/readyz?verbosely")).body, "ok");
 }
 
+TEST(StatusRoutesTest, WhatIsNotRequiredIsToldAndDecidesNothing) {
+  const std::vector<ReadyCheck> checks = {
+      {"state-synced", [] { return true; }},
+      {"watching", [] { return false; }, /*is_required=*/false}};
+  EXPECT_EQ(AnswerHealth(checks, Get("/readyz")).status, 200);
+  EXPECT_EQ(AnswerHealth(checks, Get("/readyz?verbose")).body,
+            "[+]state-synced ok\n[-]watching failed (not required)\nok\n");
+}
+
 TEST(StatusRoutesTest, AliveDoesNotWaitForReady) {
   const std::vector<ReadyCheck> checks = {{"state-synced", [] { return false; }}};
   EXPECT_EQ(AnswerHealth(checks, Get("/livez")).status, 200);

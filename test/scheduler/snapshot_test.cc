@@ -21,6 +21,9 @@ using ::offcut::testing::SharedInventory;
 using ::offcut::testing::SnapshotOf;
 using ::offcut::testing::ToText;
 using ::offcut::testing::WholeInventory;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
 
 // Every node with its holders and what they hold, in a form that can be compared and read.
 std::string ToText(const Snapshot& snapshot) {
@@ -187,7 +190,7 @@ TEST_P(EventOrders, EndEqualToARebuild) {
   std::vector<Pod> left;
   std::ranges::copy_if(pods, std::back_inserter(left),
                        [&](const Pod&) { return random() % 2 == 0; });
-  EXPECT_EQ(shuffled.ReplacePods(left), pods.size() - left.size());
+  EXPECT_EQ(shuffled.ReplacePods(left).size(), pods.size() - left.size());
   EXPECT_EQ(ToText(shuffled), ToText(SnapshotOf(nodes, left)));
 }
 
@@ -202,7 +205,7 @@ TEST(SnapshotTest, AListReplacesWhatWasKnownAndCountsGhosts) {
   Pod successor = PodFromText("b nvidia.com/gpu=4");
   successor.uid = "uid-of-the-second-b";
   const std::vector<Pod> list = {successor, PodFromText("c nvidia.com/gpu=1 node=n")};
-  EXPECT_EQ(snapshot.ReplacePods(list), 2U);
+  EXPECT_THAT(snapshot.ReplacePods(list), UnorderedElementsAre("uid-a", "uid-b"));
   EXPECT_EQ(ToText(snapshot), ToText(SnapshotOf({WholeInventory("n", 8)}, list)));
   EXPECT_EQ(snapshot.pod_count(), 2U);
 }
@@ -214,13 +217,30 @@ TEST(SnapshotTest, AListTakesNothingFromPodsThatWeBind) {
   Reserve(snapshot, PodFromText("a nvidia.com/gpu=1"), "n", {}, Prefilter::kByKubeScheduler);
   Reserve(snapshot, PodFromText("b nvidia.com/gpu=1"), "n", {}, Prefilter::kByKubeScheduler);
   snapshot.Confirm("uid-b");
-  EXPECT_EQ(snapshot.ReplacePods({}), 0U);
+  EXPECT_THAT(snapshot.ReplacePods({}), IsEmpty());
   EXPECT_EQ(UsedOn(snapshot, "n"), 2800);
   EXPECT_FALSE(IsSeen(*snapshot.FindPod("uid-b")));
   snapshot.PutPod(PodFromText("b nvidia.com/gpu=1 node=n"));
   EXPECT_TRUE(IsSeen(*snapshot.FindPod("uid-b")));
-  EXPECT_EQ(snapshot.ReplacePods({}), 1U);
+  EXPECT_THAT(snapshot.ReplacePods({}), ElementsAre("uid-b"));
   EXPECT_EQ(UsedOn(snapshot, "n"), 1400);
+}
+
+// Our reservation stands for the record until the binding has been shown; then the object decides,
+// as it would after a restart.
+TEST(SnapshotTest, ARecordThatIsTakenOffABoundPodIsForgotten) {
+  Snapshot snapshot = SnapshotOf({WholeInventory("n", 8)});
+  const auto reserved =
+      Reserve(snapshot, PodFromText("a nvidia.com/gpu=1"), "n", {}, Prefilter::kByKubeScheduler);
+  snapshot.Confirm("uid-a");
+  Pod bound = PodFromText("a nvidia.com/gpu=1 node=n");
+  bound.record = reserved.record;
+  snapshot.PutPod(bound);
+  EXPECT_TRUE(snapshot.FindNode("n")->holders[0].record.has_value());
+  bound.record.reset();
+  snapshot.PutPod(bound);
+  EXPECT_FALSE(snapshot.FindNode("n")->holders[0].record.has_value());
+  EXPECT_EQ(ToText(snapshot), ToText(SnapshotOf({WholeInventory("n", 8)}, {bound})));
 }
 
 TEST(SnapshotTest, AListOfNodesReplacesNodesAndKeepsTheirPods) {
