@@ -1,18 +1,22 @@
 #include "api/explain_command.h"
 
 #include <algorithm>
+#include <expected>
+#include <iterator>
+#include <memory>
 #include <optional>
 #include <ostream>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/ostream.h>
 #include <nlohmann/json.hpp>
 
 #include "api/closest_word.h"
-#include "api/explain_text.h"
-#include "api/gpu_picture.h"
+#include "api/error.h"
+#include "api/gpu_json.h"
 #include "api/state_files.h"
 
 namespace offcut::api {
@@ -24,6 +28,7 @@ using scheduler::Snapshot;
 struct FileState {
   scheduler::Policy policy;
   Snapshot snapshot;
+  std::vector<std::string> lines;  // what was said of the files
 };
 
 std::optional<FileState> Load(const std::vector<std::string>& snapshot_files,
@@ -33,18 +38,25 @@ std::optional<FileState> Load(const std::vector<std::string>& snapshot_files,
     fmt::print(err, "offcut: {}\n", policy.error().message);
     return std::nullopt;
   }
+  std::vector<std::string> lines;
   auto snapshot = LoadSnapshot(snapshot_files, *policy, [&](std::string_view line) {
     fmt::print(err, "offcut: {}\n", line);
+    lines.emplace_back(line);
   });
   if (!snapshot) {
     fmt::print(err, "offcut: {}\n", snapshot.error().message);
     return std::nullopt;
   }
-  return FileState{*std::move(policy), *std::move(snapshot)};
+  return FileState{*std::move(policy), *std::move(snapshot), std::move(lines)};
 }
 
 // "no pod a/b in the snapshot (did you mean "a/c"?)"
-std::string NoSuchPod(const Snapshot& snapshot, const std::string& wanted) {
+std::string NoSuchPod(const FileState& state, const std::string& wanted) {
+  const bool was_left_out = std::ranges::any_of(state.lines, [&](const std::string& line) {
+    return line.find(fmt::format(" Pod {} left out: ", wanted)) != std::string::npos;
+  });
+  if (was_left_out) return fmt::format("pod {} could not be read: see above", wanted);
+  const Snapshot& snapshot = state.snapshot;
   std::vector<std::string> names;
   names.reserve(snapshot.pod_count());
   snapshot.ForEachPod([&](const PodEntry& entry) {
@@ -64,6 +76,29 @@ std::string NoSuchPod(const Snapshot& snapshot, const std::string& wanted) {
   return text + fmt::format("; it has {} pods that are not finished", words.size());
 }
 
+using Nodes = std::vector<std::shared_ptr<const scheduler::Node>>;
+
+// The nodes of those names, in the order of the snapshot; all where none is named.
+std::expected<Nodes, Error> NodesOf(const Snapshot& snapshot,
+                                    const std::vector<std::string>& names) {
+  const auto all = snapshot.nodes();
+  if (names.empty()) return Nodes(all.begin(), all.end());
+  std::vector<std::string_view> known;
+  for (const auto& node : all) known.push_back(node->name());
+  for (const std::string& name : names) {
+    if (std::ranges::find(known, name) != known.end()) continue;
+    const std::string_view closest = ClosestWord(name, known);
+    std::string text = fmt::format("no node {} in the snapshot", name);
+    if (!closest.empty()) text += fmt::format(" (did you mean \"{}\"?)", closest);
+    return std::unexpected(Error{ErrorKind::kNotFound, std::move(text)});
+  }
+  Nodes nodes;
+  std::ranges::copy_if(all, std::back_inserter(nodes), [&](const auto& node) {
+    return std::ranges::find(names, node->name()) != names.end();
+  });
+  return nodes;
+}
+
 }  // namespace
 
 int ExplainPod(const ExplainSettings& settings, std::ostream& out, std::ostream& err) {
@@ -75,14 +110,14 @@ int ExplainPod(const ExplainSettings& settings, std::ostream& out, std::ostream&
   const std::string name = has_namespace ? settings.pod.substr(slash + 1) : settings.pod;
   const PodEntry* entry = scheduler::FindPodByName(state->snapshot, name_space, name);
   if (entry == nullptr) {
-    fmt::print(err, "offcut: {}\n", NoSuchPod(state->snapshot, name_space + "/" + name));
+    fmt::print(err, "offcut: {}\n", NoSuchPod(*state, name_space + "/" + name));
     return 1;
   }
   const auto explanation = scheduler::Explain(state->snapshot, entry->pod->uid, state->policy);
   if (settings.output == "json") {
     fmt::print(out, "{}\n", ToJson(explanation).dump(2));
   } else {
-    fmt::print(out, "{}", PrintExplanation(explanation, settings.nodes_max));
+    fmt::print(out, "{}", PrintExplanation(explanation, settings.limits));
   }
   return 0;
 }
@@ -90,7 +125,18 @@ int ExplainPod(const ExplainSettings& settings, std::ostream& out, std::ostream&
 int ShowGpus(const GpusSettings& settings, std::ostream& out, std::ostream& err) {
   const auto state = Load(settings.snapshot_files, settings.policy_file, err);
   if (!state) return 1;
-  out << DrawGpus(state->snapshot, {.columns = settings.columns, .colour = settings.colour});
+  const auto nodes = NodesOf(state->snapshot, settings.nodes);
+  if (!nodes) {
+    fmt::print(err, "offcut: {}\n", nodes.error().message);
+    return 1;
+  }
+  if (settings.output == "json") {
+    auto list = nlohmann::json::array();
+    for (const auto& node : *nodes) list.push_back(ToJson(*node));
+    fmt::print(out, "{}\n", list.dump(2));
+  } else {
+    out << DrawGpus(*nodes, settings.style);
+  }
   return 0;
 }
 

@@ -1,10 +1,12 @@
 // `offcut explain pod` and `offcut gpus`, less the command line.
 #pragma once
 
-#include <cstddef>
 #include <iosfwd>
 #include <string>
 #include <vector>
+
+#include "api/explain_text.h"
+#include "api/gpu_picture.h"
 
 namespace offcut::api {
 
@@ -13,7 +15,7 @@ struct ExplainSettings {
   std::vector<std::string> snapshot_files;
   std::string policy_file;
   std::string output = "text";  // or "json"
-  std::size_t nodes_max = 40;
+  ExplanationLimits limits;
 };
 
 // Returns the exit code: 0; 1 where the pod is not in the snapshot or a file cannot be read.
@@ -22,11 +24,13 @@ int ExplainPod(const ExplainSettings& settings, std::ostream& out, std::ostream&
 struct GpusSettings {
   std::vector<std::string> snapshot_files;
   std::string policy_file;
-  int columns = 100;
-  bool colour = false;
+  std::vector<std::string> nodes;  // empty: all
+  std::string output = "text";     // or "json"
+  GpuPictureStyle style;
 };
 
-// Draws every GPU of the snapshot. Returns the exit code, as above.
+// Draws the GPUs of the snapshot. Returns the exit code, as above; 1, too, for a node that is not
+// there.
 int ShowGpus(const GpusSettings& settings, std::ostream& out, std::ostream& err);
 
 }  // namespace offcut::api

@@ -4,6 +4,8 @@
 #include <memory>
 #include <string_view>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -11,6 +13,7 @@
 #include "api/device_record_json.h"
 #include "api/gpu_json.h"
 #include "api/gpu_picture.h"
+#include "api/printable.h"
 
 namespace offcut::api {
 namespace {
@@ -31,6 +34,23 @@ std::string Joined(const Items& items, ToText to_text, std::string_view separato
   return text;
 }
 
+// Texts, equal ones that follow each other as one: "2 x 1g.5gb".
+template <typename Items, typename ToText>
+std::string Counted(const Items& items, ToText to_text) {
+  std::vector<std::pair<std::string, int>> counts;
+  for (const auto& item : items) {
+    std::string text = to_text(item);
+    if (!counts.empty() && counts.back().first == text) {
+      ++counts.back().second;
+    } else {
+      counts.emplace_back(std::move(text), 1);
+    }
+  }
+  return Joined(counts, [](const auto& entry) {
+    return entry.second == 1 ? entry.first : fmt::format("{} x {}", entry.second, entry.first);
+  });
+}
+
 // "GPU 3"; by its UUID where the index is not known.
 std::string GpuText(const scheduler::RecordedDevice& device) {
   return device.gpu < 0 ? device.uuid : fmt::format("GPU {}", device.gpu);
@@ -43,7 +63,7 @@ std::string DeviceText(const scheduler::RecordedDevice& device) {
     case binpack::PieceKind::kSlot:
       return "a slot of " + GpuText(device);
     case binpack::PieceKind::kInstance:
-      return device.start < 0 ? "a " + device.profile
+      return device.start < 0 ? device.profile
                               : fmt::format("{} at slice {} of {}", device.profile, device.start,
                                             GpuText(device));
     case binpack::PieceKind::kFraction:
@@ -88,12 +108,32 @@ std::vector<const NodeExplanation*> InOrder(const Explanation& explanation) {
   return nodes;
 }
 
+const NodeExplanation* ChosenOf(const Explanation& explanation) {
+  const auto found = std::ranges::find_if(explanation.nodes, [&](const NodeExplanation& node) {
+    return node.node->name() == explanation.node_name;
+  });
+  return found == explanation.nodes.end() ? nullptr : &*found;
+}
+
+// What stands between this answer and kube-scheduler's.
+std::string CaveatOf(const scheduler::Pod& pod) {
+  std::string text =
+      pod.selects_nodes
+          ? "The pod selects nodes itself (nodeSelector or affinity), which is not looked at here; "
+            "nor are taints and volumes: kube-scheduler decides on them.\n"
+          : "(not looked at, since kube-scheduler decides on it: taints and volumes)\n";
+  if (!pod.unscheduled_message.empty()) {
+    text += fmt::format("kube-scheduler said last: {}\n", Printable(pod.unscheduled_message));
+  }
+  return text;
+}
+
 std::string TableOf(const Explanation& explanation, std::size_t nodes_max) {
   const auto nodes = InOrder(explanation);
   std::size_t width = 4;
   for (const NodeExplanation* node : nodes) width = std::max(width, node->node->name().size());
-  std::string table =
-      fmt::format("\n{:{}}  {:>5}  {:>6}  {}\n", "node", width, "score", "cost", "");
+  std::string table = fmt::format("\n{:{}}  {:>5}  {:>6}  {}\n", "node", width, "score", "cost",
+                                  "terms, or why not");
   for (const NodeExplanation* node : nodes) {
     if (nodes_max-- == 0) break;
     if (node->verdict.fits()) {
@@ -108,20 +148,17 @@ std::string TableOf(const Explanation& explanation, std::size_t nodes_max) {
   return table;
 }
 
-// The GPUs of the nodes in the table, as they are before the pod comes.
-std::string PictureOf(const Explanation& explanation, std::size_t nodes_max) {
+// The GPUs of the first nodes of the table, as they are before the pod comes; where it fits
+// somewhere, of those alone where it does.
+std::string PictureOf(const Explanation& explanation, std::size_t pictures_max) {
+  const bool fits_somewhere = ChosenOf(explanation) != nullptr;
   std::vector<std::shared_ptr<const scheduler::Node>> nodes;
-  nodes.reserve(explanation.nodes.size());
-  for (const NodeExplanation* node : InOrder(explanation)) nodes.push_back(node->node);
-  nodes.resize(std::min(nodes.size(), nodes_max));
-  return DrawGpus(nodes);
-}
-
-const NodeExplanation* ChosenOf(const Explanation& explanation) {
-  const auto found = std::ranges::find_if(explanation.nodes, [&](const NodeExplanation& node) {
-    return node.node->name() == explanation.node_name;
-  });
-  return found == explanation.nodes.end() ? nullptr : &*found;
+  for (const NodeExplanation* node : InOrder(explanation)) {
+    if (nodes.size() < pictures_max && node->verdict.fits() == fits_somewhere) {
+      nodes.push_back(node->node);
+    }
+  }
+  return nodes.empty() ? "" : "\n" + DrawGpus(nodes);
 }
 
 json NodeJson(const NodeExplanation& node, const scheduler::Pod& pod) {
@@ -147,7 +184,7 @@ json NodeJson(const NodeExplanation& node, const scheduler::Pod& pod) {
 }  // namespace
 
 std::string DevicesText(const scheduler::DeviceRecord& record) {
-  std::string text = Joined(record.devices, DeviceText);
+  std::string text = Counted(record.devices, DeviceText);
   if (!text.empty() && record.certainty == scheduler::Certainty::kAssumed) {
     text += " (assumed: the kubelet picks)";
   } else if (!text.empty() && record.certainty == scheduler::Certainty::kObserved) {
@@ -175,10 +212,10 @@ std::string PrintRefusals(const std::vector<scheduler::ReasonCount>& refusals, s
   return fmt::format("0/{} nodes are available: {}.", nodes, counts);
 }
 
-std::string PrintExplanation(const Explanation& explanation, std::size_t nodes_max) {
+std::string PrintExplanation(const Explanation& explanation, const ExplanationLimits& limits) {
   const scheduler::Pod& pod = explanation.pod;
-  std::string text = fmt::format("pod {}/{} asks for {}; priority {}\n", pod.name_space, pod.name,
-                                 AsksOf(pod), pod.priority);
+  std::string text = fmt::format("pod {}/{} asks for {}; priority {}\n", Printable(pod.name_space),
+                                 Printable(pod.name), AsksOf(pod), pod.priority);
   if (explanation.phase != PodPhase::kPending) {
     text += fmt::format("{} on {}\n", NameOf(explanation.phase), explanation.node_name);
     const std::string held = explanation.record ? DevicesText(*explanation.record) : "";
@@ -201,15 +238,12 @@ std::string PrintExplanation(const Explanation& explanation, std::size_t nodes_m
   } else {
     text += "fits nowhere. " + PrintRefusals(explanation.refusals, explanation.nodes.size()) + "\n";
   }
-  text +=
-      "(not looked at, since kube-scheduler decides on it: node selectors, affinity, taints, "
-      "volumes)\n";
-  text += TableOf(explanation, nodes_max);
-  if (explanation.nodes.size() > nodes_max) {
-    text += fmt::format("... and {} more\n", explanation.nodes.size() - nodes_max);
+  text += CaveatOf(pod);
+  text += TableOf(explanation, limits.nodes_max);
+  if (explanation.nodes.size() > limits.nodes_max) {
+    text += fmt::format("... and {} more\n", explanation.nodes.size() - limits.nodes_max);
   }
-  text += "\n" + PictureOf(explanation, nodes_max);
-  return text;
+  return text + PictureOf(explanation, limits.pictures_max);
 }
 
 json ToJson(const Explanation& explanation) {
@@ -221,9 +255,11 @@ json ToJson(const Explanation& explanation) {
                  {"priority", pod.priority},
                  {"asks", AsksOf(pod)},
                  {"node", explanation.node_name},
+                 {"selectsNodes", pod.selects_nodes},
                  {"drifted", explanation.is_drifted},
                  {"nodes", json::array()},
                  {"refusals", json::array()}};
+  if (!pod.unscheduled_message.empty()) object["unscheduledMessage"] = pod.unscheduled_message;
   if (explanation.record) object["record"] = json::parse(PrintDeviceRecord(*explanation.record));
   for (const NodeExplanation& node : explanation.nodes)
     object["nodes"].push_back(NodeJson(node, pod));

@@ -2,6 +2,7 @@
 // Pure; deterministic.
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 #include <nlohmann/json_fwd.hpp>
@@ -10,14 +11,20 @@
 
 namespace offcut::api {
 
-// A verdict line, a table of nodes (the chosen one first, then those that fit, then the refused
-// ones; at most `nodes_max` of them), the devices chosen, the refusals counted as kube-scheduler
-// counts them, every GPU of the nodes in the table, and what Offcut did not look at.
-std::string PrintExplanation(const scheduler::Explanation& explanation, std::size_t nodes_max);
+struct ExplanationLimits {
+  std::size_t nodes_max = 40;    // in the table
+  std::size_t pictures_max = 3;  // of nodes
+};
 
-// {"pod", "namespace", "uid", "phase", "asks", "node", "nodes": [{"name", "fits", "reason", "text",
-// "score", "cost", "terms": {...}, "record": {...}, "gpus": [...]}], "refusals": [...]}.
-// `gpus` tells each GPU's state, `record` what the pod would get.
+// A verdict line, a table of nodes (the chosen one first, then those that fit, then the refused
+// ones), the devices chosen, the refusals counted as kube-scheduler counts them, what Offcut did
+// not look at, what kube-scheduler last said, and the GPUs of the first nodes of the table.
+std::string PrintExplanation(const scheduler::Explanation& explanation,
+                             const ExplanationLimits& limits = {});
+
+// {"pod", "namespace", "uid", "phase", "asks", "node", "selectsNodes", "nodes": [{"name", "fits",
+// "reason", "text", "score", "cost", "terms": {...}, "record": {...}, "gpus": [...]}], "refusals":
+// [...]}. `gpus` tells each GPU's state, `record` what the pod would get.
 nlohmann::json ToJson(const scheduler::Explanation& explanation);
 
 // What a pod asks for, in one line: "2 x nvidia.com/gpu"; "no GPU".

@@ -176,8 +176,11 @@ void AddExplain(CLI::App& app, Command& command) {
   pod->add_option("-o,--output", settings.output, "text or json")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
-  pod->add_option("--nodes-max", settings.nodes_max, "Nodes in the table and the picture")
+  pod->add_option("--nodes-max", settings.limits.nodes_max, "Nodes in the table")
       ->check(CLI::Range(1, 100'000))
+      ->capture_default_str();
+  pod->add_option("--pictures-max", settings.limits.pictures_max, "Nodes that are drawn")
+      ->check(CLI::Range(0, 100'000))
       ->capture_default_str();
   pod->callback([&command] {
     command = [] { return offcut::api::ExplainPod(settings, std::cout, std::cerr); };
@@ -189,10 +192,14 @@ void AddGpus(CLI::App& app, Command& command) {
   CLI::App* gpus = app.add_subcommand("gpus", "Draw every GPU of a snapshot");
   gpus->add_option("--snapshot", settings.snapshot_files, kSnapshotHelp)->required();
   gpus->add_option("--policy", settings.policy_file, kPolicyHelp);
-  gpus->add_option("--columns", settings.columns, "Width of the picture")
+  gpus->add_option("nodes", settings.nodes, "Nodes to draw; without any all of them");
+  gpus->add_option("-o,--output", settings.output, "text or json")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str();
+  gpus->add_option("--columns", settings.style.columns, "Width of the picture")
       ->check(CLI::Range(offcut::api::kPictureColumnsMin, offcut::api::kPictureColumnsMax))
       ->capture_default_str();
-  gpus->add_flag("--colour", settings.colour, "ANSI colours");
+  gpus->add_flag("--colour,--color", settings.style.colour, "ANSI colours");
   gpus->callback([&command] {
     command = [] { return offcut::api::ShowGpus(settings, std::cout, std::cerr); };
   });

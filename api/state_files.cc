@@ -1,5 +1,10 @@
 #include "api/state_files.h"
 
+#include <algorithm>
+#include <string_view>
+#include <utility>
+#include <vector>
+
 #include <fmt/format.h>
 
 #include "api/document.h"
@@ -11,6 +16,8 @@
 namespace offcut::api {
 namespace {
 
+constexpr std::size_t kProblemsLoggedMax = 20;
+
 std::string ToLine(const PolicyError& error) {
   std::string line =
       fmt::format("{}:{}:{}: {}: ", error.file, error.line, error.column, CodeText(error.code));
@@ -21,9 +28,24 @@ std::string ToLine(const PolicyError& error) {
 }
 
 std::string ToLine(const ObjectProblem& problem) {
-  return fmt::format("{}: object {}: {} {} left out: {}", problem.file, problem.index,
-                     problem.kind.empty() ? "object" : problem.kind, problem.name,
+  const std::string_view blank = problem.name.empty() ? "" : " ";
+  return fmt::format("{}: object {}: {}{}{} left out: {}", problem.file, problem.index,
+                     problem.kind.empty() ? "object" : problem.kind, blank, problem.name,
                      problem.error.message);
+}
+
+// What is wrong with a file that is no dump of a cluster is the same for each of its objects.
+void LogProblems(const std::vector<ObjectProblem>& problems, const LogLine& log) {
+  const std::size_t count = std::min(problems.size(), kProblemsLoggedMax);
+  for (std::size_t i = 0; i < count; ++i) log(ToLine(problems[i]));
+  if (problems.size() > count) log(fmt::format("... and {} more", problems.size() - count));
+}
+
+// That there is no node, with what is there and how a snapshot is made.
+Error NoNodeError(const ObjectSet& objects) {
+  std::string text = "the snapshot holds no node that can be read";
+  if (objects.ignored > 0) text += fmt::format("; {} objects are of other kinds", objects.ignored);
+  return {ErrorKind::kBadRequest, text + " (kubectl get nodes,pods -A -o json prints one)"};
 }
 
 }  // namespace
@@ -50,12 +72,9 @@ std::expected<scheduler::Snapshot, Error> LoadSnapshot(std::span<const std::stri
                                                        const LogLine& log) {
   auto objects = ReadObjectFiles(paths, policy.resources);
   if (!objects) return std::unexpected(objects.error());
-  for (const ObjectProblem& problem : objects->problems) log(ToLine(problem));
+  LogProblems(objects->problems, log);
   for (const std::string& warning : objects->warnings) log(warning);
-  if (objects->nodes.empty()) {
-    return std::unexpected(
-        Error{ErrorKind::kBadRequest, "the snapshot holds no node that can be read"});
-  }
+  if (objects->nodes.empty()) return std::unexpected(NoNodeError(*objects));
   scheduler::Snapshot snapshot;
   for (auto& node : objects->nodes) snapshot.PutNode(std::move(node));
   for (auto& pod : objects->pods) snapshot.PutPod(std::move(pod));

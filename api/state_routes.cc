@@ -29,7 +29,6 @@ using scheduler::Snapshot;
 
 constexpr std::string_view kPods = "/api/v1/pods";
 constexpr std::string_view kExplain = "/api/v1/explain/";
-constexpr std::size_t kExplainedNodesMax = 100;  // rows of a text; JSON has all
 
 HttpResponse DocumentAnswer(const json& document) {
   return JsonAnswer(document.dump(-1, ' ', false, json::error_handler_t::replace));
@@ -207,7 +206,7 @@ HttpResponse AnswerExplain(const Snapshot& snapshot, const scheduler::Policy& po
           : scheduler::FindPodByName(snapshot, pod.substr(0, slash), pod.substr(slash + 1));
   if (entry == nullptr) return ErrorAnswer(404, "pod is not known to offcut");
   const auto explanation = scheduler::Explain(snapshot, entry->pod->uid, policy);
-  return as_text ? TextAnswer(200, PrintExplanation(explanation, kExplainedNodesMax))
+  return as_text ? TextAnswer(200, PrintExplanation(explanation))
                  : DocumentAnswer(ToJson(explanation));
 }
 

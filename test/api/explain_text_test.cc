@@ -13,8 +13,10 @@ using ::offcut::testing::PodFromText;
 using ::offcut::testing::PoolInventory;
 using ::offcut::testing::SnapshotOf;
 using ::offcut::testing::WholeInventory;
+using ::testing::AllOf;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 // b has 8 GPUs of which 6 are held, so it is the tighter one: (8 - 6 - 1) / 8 GPUs left = 125
@@ -28,15 +30,14 @@ scheduler::Snapshot World() {
 }
 
 TEST(ExplainTextTest, TellsWhereAPodWouldGoAndWhatEachNodeCosts) {
-  const std::string text = PrintExplanation(scheduler::Explain(World(), "uid-one", {}), 10);
+  const std::string text = PrintExplanation(scheduler::Explain(World(), "uid-one", {}));
   EXPECT_THAT(text,
               StartsWith("pod default/one asks for 1 x nvidia.com/gpu; priority 0\n"
                          "by its devices it fits on 2 of 3 nodes; would go to b and get GPU 6 "
                          "(assumed: the kubelet picks)\n"
-                         "(not looked at, since kube-scheduler decides on it: node selectors, "
-                         "affinity, taints, volumes)\n"
+                         "(not looked at, since kube-scheduler decides on it: taints and volumes)\n"
                          "\n"
-                         "node  score    cost  \n"
+                         "node  score    cost  terms, or why not\n"
                          "b        10     875  gpu_left 125 + cpu_left 750\n"
                          "a         0    1625  gpu_left 875 + cpu_left 750\n"
                          "mig       -       -  node does not offer the requested GPU resource "
@@ -48,26 +49,26 @@ TEST(ExplainTextTest, TellsWhereAPodWouldGoAndWhatEachNodeCosts) {
 }
 
 TEST(ExplainTextTest, CountsRefusalsAsKubeSchedulerDoesWhereAPodFitsNowhere) {
-  EXPECT_THAT(PrintExplanation(scheduler::Explain(World(), "uid-nine", {}), 10),
+  EXPECT_THAT(PrintExplanation(scheduler::Explain(World(), "uid-nine", {})),
               HasSubstr("fits nowhere. 0/3 nodes are available: 2 request is larger than the whole "
                         "node, 1 node does not offer the requested GPU resource."));
 }
 
 TEST(ExplainTextTest, TellsWhatABoundPodHolds) {
-  EXPECT_EQ(PrintExplanation(scheduler::Explain(World(), "uid-held", {}), 10),
+  EXPECT_EQ(PrintExplanation(scheduler::Explain(World(), "uid-held", {})),
             "pod default/held asks for 6 x nvidia.com/gpu; priority 0\n"
             "bound on b\n"
             "holds GPU 0, GPU 1, GPU 2, GPU 3, GPU 4, GPU 5 (assumed: the kubelet picks)\n");
 }
 
 TEST(ExplainTextTest, ClaimsNoStartForAStaticInstance) {
-  EXPECT_THAT(PrintExplanation(scheduler::Explain(World(), "uid-slice", {}), 10),
-              HasSubstr("would go to mig and get a 1g.5gb (assumed: the kubelet picks)"));
+  EXPECT_THAT(PrintExplanation(scheduler::Explain(World(), "uid-slice", {})),
+              HasSubstr("would go to mig and get 1g.5gb (assumed: the kubelet picks)"));
 }
 
 TEST(ExplainTextTest, GivesAPodWithoutGpusNoNode) {
   const auto snapshot = SnapshotOf({WholeInventory("a", 8)}, {PodFromText("plain cpu=100")});
-  EXPECT_EQ(PrintExplanation(scheduler::Explain(snapshot, "uid-plain", {}), 10),
+  EXPECT_EQ(PrintExplanation(scheduler::Explain(snapshot, "uid-plain", {})),
             "pod default/plain asks for no GPU; priority 0\n"
             "no resource of ours (their names stand in the policy, and are matched exactly), so "
             "kube-scheduler does not ask Offcut\n");
@@ -85,13 +86,44 @@ TEST(ExplainTextTest, NamesAGpuByItsUuidWhereTheIndexIsNotKnown) {
       .node = "hami",
       .certainty = scheduler::Certainty::kExact,
       .devices = {{.uuid = "GPU-1", .kind = binpack::PieceKind::kFraction, .memory_mib = 8'000}}};
-  EXPECT_THAT(PrintExplanation(scheduler::Explain(SnapshotOf({node}, {pod}), "uid-p", {}), 10),
+  EXPECT_THAT(PrintExplanation(scheduler::Explain(SnapshotOf({node}, {pod}), "uid-p", {})),
               EndsWith("holds 8000 MiB and 0 % of GPU-1\n"));
 }
 
 TEST(ExplainTextTest, CutsTheTableAndSaysSo) {
-  EXPECT_THAT(PrintExplanation(scheduler::Explain(World(), "uid-one", {}), 1),
+  EXPECT_THAT(PrintExplanation(scheduler::Explain(World(), "uid-one", {}), {.nodes_max = 1}),
               HasSubstr("... and 2 more\n"));
+}
+
+// Three of four nodes that fit are drawn, and the one that does not fit is not.
+TEST(ExplainTextTest, DrawsTheFirstNodesWhereThePodFits) {
+  const auto snapshot =
+      SnapshotOf({WholeInventory("a", 1), WholeInventory("b", 1), WholeInventory("c", 1),
+                  WholeInventory("d", 1), PoolInventory("mig", "A100-40GB", {{"1g.5gb", 4, 0}})},
+                 {PodFromText("one nvidia.com/gpu=1")});
+  const std::string text = PrintExplanation(scheduler::Explain(snapshot, "uid-one", {}));
+  EXPECT_THAT(text, HasSubstr("\nc  1 x "));
+  EXPECT_THAT(text, Not(HasSubstr("\nd  1 x ")));
+  EXPECT_THAT(text, Not(HasSubstr("1g.5gb")));
+  EXPECT_THAT(PrintExplanation(scheduler::Explain(snapshot, "uid-one", {}), {.pictures_max = 0}),
+              Not(HasSubstr("1 x A100")));
+}
+
+TEST(ExplainTextTest, CountsEqualDevices) {
+  const auto snapshot = SnapshotOf({PoolInventory("mig", "A100-40GB", {{"1g.5gb", 4, 0}})},
+                                   {PodFromText("three nvidia.com/mig-1g.5gb=3")});
+  EXPECT_THAT(PrintExplanation(scheduler::Explain(snapshot, "uid-three", {})),
+              HasSubstr("and get 3 x 1g.5gb (assumed"));
+}
+
+TEST(ExplainTextTest, SaysWhatElseMayKeepAPodWaiting) {
+  scheduler::Pod pod = PodFromText("one nvidia.com/gpu=1");
+  pod.selects_nodes = true;
+  pod.unscheduled_message = "0/1 nodes are available\x1b[2J";
+  EXPECT_THAT(PrintExplanation(
+                  scheduler::Explain(SnapshotOf({WholeInventory("a", 1)}, {pod}), "uid-one", {})),
+              AllOf(HasSubstr("The pod selects nodes itself"),
+                    HasSubstr("kube-scheduler said last: 0/1 nodes are available?[2J\n")));
 }
 
 TEST(ExplainTextTest, GivesProgramsEachGpusStateAndTheTerms) {
