@@ -226,9 +226,8 @@ void AddPool(NodeReader& reader, const std::string& resource, const Units& units
       .replicas = std::max(1, IntLabel(reader, prefix + "replicas", 1, kSlotsPerGpuMax)),
       .units = static_cast<int>(units.allocatable),
       .units_unhealthy = static_cast<int>(units.Unhealthy())};
-  if (inventory.devices.pool_model == nullptr) {
-    inventory.devices.pool_model = BuiltIn(reader.product);
-  }
+  inventory.devices.pool_model = BuiltIn(reader.product);
+  inventory.devices.pool_product = binpack::BaseProduct(reader.product);
   const GpuModel* const model = inventory.devices.pool_model.get();
   const std::optional<int> known = model == nullptr ? std::nullopt : model->FindProfile(profile);
   if (known) {

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "api/hami_register.h"
+#include "scheduler/decision.h"
 #include "test/api/inventory_text.h"
 #include "test/api/object_text.h"
 
@@ -220,6 +221,46 @@ TEST(NodeJsonTest, TakesSlicesFromLabelsWhereTheModelIsNotKnown) {
   EXPECT_EQ(TextOf(node), "n1 [nvidia] nvidia.com/mig-2g.9gb=pool0 | 3 x 2g.9gb/2");
   EXPECT_EQ(WarningsOf(node),
             (std::vector<std::string>{"node n1: profile 2g.9gb is not known on NVIDIA-X1"}));
+}
+
+// Whether a pod with this annotation may have the one resource that the node offers.
+std::string_view AnsweredOn(const NodeText& node, const std::string& resource,
+                            const std::string& annotation, const std::string& value) {
+  const auto parsed = NodeFromText(node.Json());
+  const auto pod = testing::PodFromText(
+      R"({"metadata": {"name": "p", "uid": "u", "annotations": {)" + JsonString(annotation) + ": " +
+      JsonString(value) + R"(}}, "spec": {"containers": [{"resources": {"limits": {"nvidia.com/)" +
+      resource + R"(": 1}}}]}})");
+  if (!parsed || !pod) return "error";
+  const scheduler::Node built = scheduler::BuildNode(parsed->inventory, {});
+  return InfoOf(FilterNode(built, pod->pod, {}, scheduler::Prefilter::kByKubeScheduler).reason)
+      .code;
+}
+
+// The GPUs under the instances are the product; what strategy and sharing append is not part of it.
+TEST(NodeJsonTest, JudgesModelListsOnTheProductThatCarriesTheInstances) {
+  const std::string own = "offcut.dev/gpu-models";
+  for (const std::string product : {"A100-SXM4-40GB", "FOO-9000"}) {
+    const Texts mixed = {{"gpu.product", "NVIDIA-" + product}};
+    const Texts single = {{"gpu.product", "NVIDIA-" + product + "-MIG-1g.5gb-SHARED"}};
+    const std::string part = product.substr(0, 4);
+    for (const auto& [labels, resource] : {std::pair(mixed, "mig-1g.5gb"), {single, "gpu"}}) {
+      const NodeText node{.labels = labels, .allocatable = {{resource, "7"}}};
+      const auto answer = [&](const std::string& annotation, const std::string& value) {
+        return AnsweredOn(node, resource, annotation, value);
+      };
+      EXPECT_EQ(answer(own, product), "fits");
+      EXPECT_EQ(answer(own, "nvidia-" + product), "fits");
+      EXPECT_EQ(answer(own, part + "*"), "fits");
+      EXPECT_EQ(answer(own, "H100*"), "gpu.model");
+      EXPECT_EQ(answer(own, "!" + product), "gpu.model");
+      EXPECT_EQ(answer(own, "!NVIDIA-" + part + "*"), "gpu.model");
+      EXPECT_EQ(answer(own, "!H100*"), "fits");
+      EXPECT_EQ(answer("nvidia.com/use-gputype", part), "fits");
+      EXPECT_EQ(answer("nvidia.com/use-gputype", "H100"), "gpu.model");
+      EXPECT_EQ(answer("nvidia.com/nouse-gputype", part), "gpu.model");
+    }
+  }
 }
 
 TEST(NodeJsonTest, ClosesNodesForTheFirstReasonThatHolds) {
