@@ -163,8 +163,13 @@ void ReadHost(const JsonObject& spec, const ResourceNames& names, Pod& pod) {
 // Calls `visit(entry)` for each entry of the comma list in the annotation that is not blank.
 template <typename Visit>
 void ForEachListed(const JsonObject& annotations, std::string_view key, Visit visit) {
+  const std::string_view list = annotations.Entry(key).value_or("");
+  if (list.size() > kConstraintBytesMax) {
+    annotations.AddError(key, "is longer than " + std::to_string(kConstraintBytesMax) + " bytes");
+    return;
+  }
   std::size_t entry_count = 0;
-  for (const std::string_view field : SplitFields(annotations.Entry(key).value_or(""), ',')) {
+  for (const std::string_view field : SplitFields(list, ',')) {
     const std::string_view entry = WithoutBlanks(field);
     if (entry.empty()) continue;
     if (++entry_count > kConstraintEntriesMax) {
@@ -180,13 +185,21 @@ void ForEachListed(const JsonObject& annotations, std::string_view key, Visit vi
   }
 }
 
+// The glob with one '*' for each run of them: more say the same and cost more to match.
+std::string WithoutStarRuns(std::string glob) {
+  const auto is_run = [](char a, char b) { return a == '*' && b == '*'; };
+  glob.erase(std::ranges::unique(glob, is_run).begin(), glob.end());
+  return glob;
+}
+
 // Our own list: '!' in front of an entry denies it.
 void ReadSignedList(const JsonObject& annotations, std::string_view key,
                     std::vector<std::string>& allowed, std::vector<std::string>& denied) {
   ForEachListed(annotations, key, [&](std::string_view entry) {
     const bool is_denied = entry.starts_with('!');
     if (is_denied) entry = WithoutBlanks(entry.substr(1));
-    if (!entry.empty()) (is_denied ? denied : allowed).emplace_back(entry);
+    if (entry.empty()) return;
+    (is_denied ? denied : allowed).push_back(WithoutStarRuns(std::string(entry)));
   });
 }
 
@@ -198,8 +211,9 @@ binpack::GpuConstraint ReadConstraint(const JsonObject& annotations) {
                  constraint.uuids_denied);
   // HAMi's lists of types match any part of a type; those of UUIDs match whole.
   const auto append_substrings = [&](std::string_view key, std::vector<std::string>& globs) {
-    ForEachListed(annotations, key,
-                  [&](std::string_view entry) { globs.push_back("*" + std::string(entry) + "*"); });
+    ForEachListed(annotations, key, [&](std::string_view entry) {
+      globs.push_back(WithoutStarRuns("*" + std::string(entry) + "*"));
+    });
   };
   const auto append = [&](std::string_view key, std::vector<std::string>& uuids) {
     ForEachListed(annotations, key, [&](std::string_view entry) { uuids.emplace_back(entry); });

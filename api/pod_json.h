@@ -23,7 +23,8 @@ namespace offcut::api {
 inline constexpr std::size_t kNameBytesMax = 253;          // a DNS subdomain, the longest name
 inline constexpr std::size_t kUidBytesMax = 128;           // a UUID has 36
 inline constexpr std::size_t kContainersMax = 1024;        // init containers likewise
-inline constexpr std::size_t kConstraintEntriesMax = 256;  // of one annotation, names each
+inline constexpr std::size_t kConstraintEntriesMax = 64;   // of one annotation, names each
+inline constexpr std::size_t kConstraintBytesMax = 4096;   // of one annotation
 inline constexpr std::size_t kDeviceResourcesMax = 64;     // different ones that a pod asks for
 inline constexpr std::size_t kResourceNameBytesMax = 317;  // Kubernetes': domain, '/', name
 inline constexpr std::size_t kMessageBytesMax = 1024;      // of a condition; the rest is cut

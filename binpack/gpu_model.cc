@@ -11,28 +11,7 @@ constexpr std::string_view kVendorPrefix = "NVIDIA-";
 constexpr std::string_view kSharedSuffix = "-SHARED";
 constexpr std::string_view kMigMark = "-MIG-";
 
-// '*' stands for any run of characters, the empty one too; all else for itself.
-bool MatchesGlob(std::string_view text, std::string_view glob) {
-  std::size_t t = 0;
-  std::size_t g = 0;
-  std::size_t after_star = std::string_view::npos;  // in `glob`; npos: no star seen yet
-  std::size_t star_end = 0;                         // in `text`: where the latest star's run ends
-  while (t < text.size()) {
-    if (g < glob.size() && glob[g] == '*') {
-      after_star = ++g;
-      star_end = t;
-    } else if (g < glob.size() && glob[g] == text[t]) {
-      ++g;
-      ++t;
-    } else if (after_star != std::string_view::npos) {
-      g = after_star;
-      t = ++star_end;
-    } else {
-      return false;
-    }
-  }
-  return glob.find_first_not_of('*', g) == std::string_view::npos;
-}
+char LowerAscii(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 }  // namespace
 
@@ -67,6 +46,30 @@ std::optional<int> GpuModel::FindProfile(std::string_view profile_name) const {
   const auto profile = std::ranges::find(profiles, own_name, &MigProfile::name);
   if (profile == profiles.end()) return std::nullopt;
   return static_cast<int>(profile - profiles.begin());
+}
+
+// The classic two-pointer match: on a mismatch, let the last '*' swallow one character more.
+bool MatchesGlob(std::string_view text, std::string_view pattern) {
+  std::size_t t = 0;
+  std::size_t p = 0;
+  std::size_t star = std::string_view::npos;
+  std::size_t star_text = 0;
+  while (t < text.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      star_text = t;
+    } else if (p < pattern.size() && LowerAscii(pattern[p]) == LowerAscii(text[t])) {
+      ++p;
+      ++t;
+    } else if (star != std::string_view::npos) {
+      p = star + 1;
+      t = ++star_text;
+    } else {
+      return false;
+    }
+  }
+  while (p < pattern.size() && pattern[p] == '*') ++p;
+  return p == pattern.size();
 }
 
 const GpuModel* FindModel(std::string_view model_name) {

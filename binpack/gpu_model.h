@@ -65,6 +65,10 @@ struct GpuModel {
   std::optional<int> FindProfile(std::string_view profile_name) const;
 };
 
+// Matches text against a pattern in which '*' stands for any run of characters, the empty one too;
+// ASCII case is ignored. Takes at most text.size() times pattern.size() steps.
+bool MatchesGlob(std::string_view text, std::string_view pattern);
+
 // The models whose geometry is compiled in, in the order of the source table.
 std::span<const GpuModel> BuiltInModels();
 

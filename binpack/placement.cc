@@ -32,10 +32,6 @@ int FreeSlots(const Gpu& gpu) {
 }
 int AllSlots(const Gpu& gpu) { return std::get<SharedGpu>(gpu.state).slots; }
 
-bool IsAccepted(const RequestShape& shape, const Gpu& gpu) {
-  return AcceptsModel(shape.constraint, gpu) && AcceptsUuid(shape.constraint, gpu);
-}
-
 // The node's GPUs in that state which the pod accepts, or why there is none.
 template <typename State>
 Obstacle CollectGpus(const NodeState& node, const RequestShape& shape, std::vector<int>& gpus) {
@@ -43,12 +39,16 @@ Obstacle CollectGpus(const NodeState& node, const RequestShape& shape, std::vect
   for (std::size_t g = 0; g < node.gpus.size(); ++g) {
     const Gpu& gpu = node.gpus[g];
     if (!Is<State>(gpu)) continue;
-    if (!AcceptsModel(shape.constraint, gpu)) {
-      if (obstacle == Obstacle::kNoDevices) obstacle = Obstacle::kModel;
-    } else if (!AcceptsUuid(shape.constraint, gpu)) {
-      obstacle = Obstacle::kUuid;
-    } else {
-      gpus.push_back(static_cast<int>(g));
+    switch (shape.accepted.Of(g)) {
+      case Acceptance::kAccepted:
+        gpus.push_back(static_cast<int>(g));
+        break;
+      case Acceptance::kModelRefused:
+        if (obstacle == Obstacle::kNoDevices) obstacle = Obstacle::kModel;
+        break;
+      case Acceptance::kUuidRefused:
+        obstacle = Obstacle::kUuid;
+        break;
     }
   }
   return gpus.empty() ? obstacle : Obstacle::kNone;
@@ -82,15 +82,10 @@ Obstacle CountedObstacle(const NodeState& node, const RequestShape& shape, int w
   return taken;
 }
 
-bool PoolsAccepted(const NodeState& node, const RequestShape& shape) {
-  const Gpu carrier{.model = node.pool_model, .product = node.pool_product};
-  return AcceptsModel(shape.constraint, carrier);
-}
-
 Obstacle PoolObstacle(const NodeState& node, const RequestShape& shape) {
   if (shape.pool_units.empty()) return Obstacle::kNone;
-  if (!PoolsAccepted(node, shape)) return Obstacle::kModel;
-  if (shape.constraint.NamesUuids()) return Obstacle::kUuid;
+  if (shape.accepted.pools == Acceptance::kModelRefused) return Obstacle::kModel;
+  if (shape.accepted.pools == Acceptance::kUuidRefused) return Obstacle::kUuid;
   Obstacle obstacle = Obstacle::kNone;
   for (const PoolCount& wanted : shape.pool_units) {
     const InstancePool& pool = At(node.pools, wanted.pool);
@@ -151,7 +146,7 @@ Obstacle InstanceObstacle(const NodeState& node, const RequestShape& shape) {
 }
 
 RequestShape FractionsOf(const RequestShape& shape) {
-  return {.fractions = shape.fractions, .constraint = shape.constraint};
+  return {.fractions = shape.fractions, .accepted = shape.accepted};
 }
 
 bool AnyPlacement(const NodeState& node, const RequestShape& shape) {
@@ -204,8 +199,8 @@ bool PlaceWhole(const NodeState& node, const RequestShape& shape, std::vector<Pi
   int missing = shape.whole_gpus;
   for (std::size_t g = 0; g < node.gpus.size() && missing > 0; ++g) {
     const Gpu& gpu = node.gpus[g];
-    if (!Is<WholeGpu>(gpu) || gpu.health != GpuHealth::kHealthy || !IsAccepted(shape, gpu) ||
-        FreeWhole(gpu) == 0) {
+    if (!Is<WholeGpu>(gpu) || gpu.health != GpuHealth::kHealthy || FreeWhole(gpu) == 0 ||
+        shape.accepted.Of(g) != Acceptance::kAccepted) {
       continue;
     }
     pieces.push_back({.kind = PieceKind::kWhole, .gpu = static_cast<int>(g)});

@@ -113,9 +113,9 @@ class Search {
   Search(const NodeState& node, const RequestShape& shape, std::vector<Item> items,
          std::vector<Piece> fixed, const std::function<bool(const Placement&)>& visit)
       : start_(node), working_(node), items_(std::move(items)), visit_(visit) {
-    for (const Gpu& gpu : node.gpus) {
-      is_open_.push_back(gpu.health == GpuHealth::kHealthy && AcceptsModel(shape.constraint, gpu) &&
-                         AcceptsUuid(shape.constraint, gpu));
+    for (std::size_t g = 0; g < node.gpus.size(); ++g) {
+      is_open_.push_back(node.gpus[g].health == GpuHealth::kHealthy &&
+                         shape.accepted.Of(g) == Acceptance::kAccepted);
     }
     placement_.pieces = std::move(fixed);
     fixed_count_ = placement_.pieces.size();

@@ -1,59 +1,83 @@
 #include "binpack/request_shape.h"
 
 #include <algorithm>
+#include <memory>
+#include <string_view>
+#include <utility>
 
 namespace offcut::binpack {
 namespace {
 
-char LowerAscii(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
-bool NamesModel(const std::vector<std::string>& globs, const Gpu& gpu) {
+bool NamesModel(const std::vector<std::string>& globs, const GpuModel* model,
+                const std::string& product) {
+  const std::string vendor_product = "NVIDIA-" + product;
   return std::ranges::any_of(globs, [&](const std::string& glob) {
-    return MatchesGlob(gpu.product, glob) ||
-           (gpu.model != nullptr && MatchesGlob(gpu.model->name, glob)) ||
-           MatchesGlob("NVIDIA-" + gpu.product, glob);
+    return MatchesGlob(product, glob) || MatchesGlob(vendor_product, glob) ||
+           (model != nullptr && MatchesGlob(model->name, glob));
   });
+}
+
+bool AcceptsModel(const GpuConstraint& constraint, const GpuModel* model,
+                  const std::string& product) {
+  if (NamesModel(constraint.models_denied, model, product)) return false;
+  return constraint.models_allowed.empty() || NamesModel(constraint.models_allowed, model, product);
 }
 
 bool Contains(const std::vector<std::string>& list, std::string_view text) {
   return std::ranges::find(list, text) != list.end();
 }
 
+bool AcceptsUuid(const GpuConstraint& constraint, const std::string& uuid) {
+  if (!constraint.NamesUuids()) return true;
+  if (uuid.empty() || Contains(constraint.uuids_denied, uuid)) return false;
+  return constraint.uuids_allowed.empty() || Contains(constraint.uuids_allowed, uuid);
+}
+
+// The constraint's word on models, remembered by product: a node has few of them.
+class ModelAcceptance {
+ public:
+  explicit ModelAcceptance(const GpuConstraint& constraint) : constraint_(constraint) {}
+
+  bool Of(const GpuModel* model, const std::string& product) {
+    const auto known = std::ranges::find_if(decided_, [&](const Decided& each) {
+      return each.model == model && *each.product == product;
+    });
+    if (known != decided_.end()) return known->is_accepted;
+    decided_.push_back({model, &product, AcceptsModel(constraint_, model, product)});
+    return decided_.back().is_accepted;
+  }
+
+ private:
+  struct Decided {
+    const GpuModel* model;
+    const std::string* product;
+    bool is_accepted;
+  };
+
+  const GpuConstraint& constraint_;
+  std::vector<Decided> decided_;
+};
+
 }  // namespace
 
-// The classic two-pointer match: on a mismatch, let the last '*' swallow one character more.
-bool MatchesGlob(std::string_view text, std::string_view pattern) {
-  std::size_t t = 0;
-  std::size_t p = 0;
-  std::size_t star = std::string_view::npos;
-  std::size_t star_text = 0;
-  while (t < text.size()) {
-    if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      star_text = t;
-    } else if (p < pattern.size() && LowerAscii(pattern[p]) == LowerAscii(text[t])) {
-      ++p;
-      ++t;
-    } else if (star != std::string_view::npos) {
-      p = star + 1;
-      t = ++star_text;
-    } else {
-      return false;
-    }
+AcceptedGpus Accept(const NodeState& node, const GpuConstraint& constraint) {
+  if (constraint == GpuConstraint{}) return {};
+  ModelAcceptance models(constraint);
+  AcceptedGpus accepted;
+  accepted.by_gpu.reserve(node.gpus.size());
+  for (const Gpu& gpu : node.gpus) {
+    accepted.by_gpu.push_back(!models.Of(gpu.model.get(), gpu.product) ? Acceptance::kModelRefused
+                              : !AcceptsUuid(constraint, gpu.uuid)     ? Acceptance::kUuidRefused
+                                                                       : Acceptance::kAccepted);
   }
-  while (p < pattern.size() && pattern[p] == '*') ++p;
-  return p == pattern.size();
-}
-
-bool AcceptsModel(const GpuConstraint& constraint, const Gpu& gpu) {
-  if (NamesModel(constraint.models_denied, gpu)) return false;
-  return constraint.models_allowed.empty() || NamesModel(constraint.models_allowed, gpu);
-}
-
-bool AcceptsUuid(const GpuConstraint& constraint, const Gpu& gpu) {
-  if (!constraint.NamesUuids()) return true;
-  if (gpu.uuid.empty() || Contains(constraint.uuids_denied, gpu.uuid)) return false;
-  return constraint.uuids_allowed.empty() || Contains(constraint.uuids_allowed, gpu.uuid);
+  if (node.pools.empty()) return accepted;
+  // Nobody knows which GPU carries an instance.
+  if (!models.Of(node.pool_model.get(), node.pool_product)) {
+    accepted.pools = Acceptance::kModelRefused;
+  } else if (constraint.NamesUuids()) {
+    accepted.pools = Acceptance::kUuidRefused;
+  }
+  return accepted;
 }
 
 bool RequestShape::AsksForDevices() const {

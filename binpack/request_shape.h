@@ -3,17 +3,14 @@
 // Pure; not synchronised.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "binpack/node_state.h"
 
 namespace offcut::binpack {
-
-// Matches text against a pattern in which '*' stands for any run of characters; ASCII case is
-// ignored.
-bool MatchesGlob(std::string_view text, std::string_view pattern);
 
 // Which GPUs a pod accepts. An empty allow list accepts all; a deny list wins over an allow list.
 struct GpuConstraint {
@@ -26,10 +23,23 @@ struct GpuConstraint {
   bool NamesUuids() const { return !uuids_allowed.empty() || !uuids_denied.empty(); }
 };
 
-// Whether the model, or the UUID, is one that the constraint accepts. A GPU whose UUID is not known
-// is refused where the constraint names any, since nobody could keep the promise.
-bool AcceptsModel(const GpuConstraint& constraint, const Gpu& gpu);
-bool AcceptsUuid(const GpuConstraint& constraint, const Gpu& gpu);
+enum class Acceptance : std::uint8_t { kAccepted, kModelRefused, kUuidRefused };
+
+// What a constraint says of a node's devices. Decided once, when a shape is made: a search asks
+// about each GPU many times, and a pod's owner writes the globs.
+struct AcceptedGpus {
+  std::vector<Acceptance> by_gpu;  // by index in NodeState::gpus; empty: all are accepted
+  Acceptance pools = Acceptance::kAccepted;
+
+  Acceptance Of(std::size_t gpu) const {
+    return by_gpu.empty() ? Acceptance::kAccepted : by_gpu[gpu];
+  }
+  bool operator==(const AcceptedGpus&) const = default;
+};
+
+// Reads each glob once for each distinct product of the node. A GPU whose UUID is not known is
+// refused where the constraint names any, since nobody could keep the promise.
+AcceptedGpus Accept(const NodeState& node, const GpuConstraint& constraint);
 
 struct ProfileCount {
   std::string profile;
@@ -59,7 +69,7 @@ struct RequestShape {
   std::vector<PoolCount> pool_units;   // one entry a pool
   std::vector<ProfileCount> profiles;  // on MIG GPUs whose starts are known; one entry a profile
   std::vector<Fraction> fractions;     // one entry a container
-  GpuConstraint constraint;
+  AcceptedGpus accepted;               // of the node that the shape was made for
 
   bool AsksForDevices() const;
 };

@@ -41,6 +41,32 @@ bool AnyContainerAsksForMoreThanOne(const Pod& pod, std::string_view resource) {
   });
 }
 
+// Without the constraint: whoever holds devices is past it.
+NodeShape ShapeOfDevices(const Inventory& inventory, const Pod& pod) {
+  NodeShape result;
+  if (inventory.closed && !pod.request.empty()) result.mismatch = inventory.closed;
+  for (const ResourceCount& asked : pod.request.devices) {
+    const Offer* offer = FindOffer(inventory, asked.resource);
+    if (offer == nullptr) {
+      result.missing.push_back(asked.resource);
+      continue;
+    }
+    AddToShape(*offer, asked.count, result.shape);
+    if (!result.mismatch && offer->one_per_container &&
+        AnyContainerAsksForMoreThanOne(pod, asked.resource)) {
+      result.mismatch = Reason::kSlotsPerContainer;
+    }
+  }
+  if (!pod.request.fractions.empty()) {
+    if (inventory.serves_fractions) {
+      result.shape.fractions = pod.request.fractions;
+    } else if (!result.mismatch) {
+      result.mismatch = Reason::kFractionsNotServed;
+    }
+  }
+  return result;
+}
+
 int FindGpu(const NodeState& devices, const RecordedDevice& device) {
   if (device.uuid.empty()) {
     return device.gpu < static_cast<int>(devices.gpus.size()) ? device.gpu : -1;
@@ -158,9 +184,7 @@ void PlaceHolder(const Inventory& inventory, NodeState& state, GpuIdentities& id
   holder.is_unplaced = false;
   state.used += holder.pod->host;
   if (holder.pod->request.empty()) return;
-  RequestShape shape = ShapeOn(inventory, *holder.pod).shape;
-  shape.host = {};
-  shape.constraint = {};
+  RequestShape shape = ShapeOfDevices(inventory, *holder.pod).shape;
   std::optional<Placement> recorded;
   if (holder.record) recorded = PlacementOf(inventory, *holder.record);
   if (recorded && !Serves(*recorded, shape)) recorded.reset();
@@ -216,28 +240,10 @@ const Offer* FindOffer(const Inventory& inventory, std::string_view resource) {
 }
 
 NodeShape ShapeOn(const Inventory& inventory, const Pod& pod) {
-  NodeShape result;
+  NodeShape result = ShapeOfDevices(inventory, pod);
   result.shape.host = pod.host;
-  result.shape.constraint = pod.request.constraint;
-  if (inventory.closed && !pod.request.empty()) result.mismatch = inventory.closed;
-  for (const ResourceCount& asked : pod.request.devices) {
-    const Offer* offer = FindOffer(inventory, asked.resource);
-    if (offer == nullptr) {
-      result.missing.push_back(asked.resource);
-      continue;
-    }
-    AddToShape(*offer, asked.count, result.shape);
-    if (!result.mismatch && offer->one_per_container &&
-        AnyContainerAsksForMoreThanOne(pod, asked.resource)) {
-      result.mismatch = Reason::kSlotsPerContainer;
-    }
-  }
-  if (!pod.request.fractions.empty()) {
-    if (inventory.serves_fractions) {
-      result.shape.fractions = pod.request.fractions;
-    } else if (!result.mismatch) {
-      result.mismatch = Reason::kFractionsNotServed;
-    }
+  if (result.shape.AsksForDevices()) {
+    result.shape.accepted = binpack::Accept(inventory.devices, pod.request.constraint);
   }
   return result;
 }

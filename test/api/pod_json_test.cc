@@ -234,7 +234,24 @@ TEST(PodJsonTest, RefusesAListAboveItsLimit) {
   std::string list = "GPU-0";
   for (std::size_t i = 1; i <= kConstraintEntriesMax; ++i) list += ",GPU-" + std::to_string(i);
   EXPECT_EQ(ErrorOf(PodWithAnnotations(R"({"offcut.dev/gpu-uuids": ")" + list + "\"}")),
-            "metadata.annotations[\"offcut.dev/gpu-uuids\"]: has more than 256 entries");
+            "metadata.annotations[\"offcut.dev/gpu-uuids\"]: has more than 64 entries");
+}
+
+// What it costs to read the globs on every node grows with their length.
+TEST(PodJsonTest, RefusesAListThatIsTooLong) {
+  const std::string list = "A*,B*," + std::string(kConstraintBytesMax - 6, ' ');
+  EXPECT_EQ(ErrorOf(PodWithAnnotations(R"({"offcut.dev/gpu-models": ")" + list + ""
+}")), "");
+  EXPECT_EQ(ErrorOf(PodWithAnnotations(R"({"offcut.dev/gpu-models": " )" + list + ""
+}")),
+            "metadata.annotations[\"offcut.dev/gpu-models\"]: is longer than 4096 bytes");
+}
+
+TEST(PodJsonTest, ReadsARunOfStarsAsOne) {
+  const scheduler::Pod pod = MustParse(PodWithAnnotations(
+      R"({"offcut.dev/gpu-models": "!****A***B*", "nvidia.com/use-gputype": "**V100**"})"));
+  EXPECT_EQ(pod.request.constraint,
+            (binpack::GpuConstraint{.models_allowed = {"*V100*"}, .models_denied = {"*A*B*"}}));
 }
 
 TEST(PodJsonTest, RefusesMoreContainersThanTheLimit) {

@@ -166,15 +166,46 @@ TEST(PlacementTest, PlacesFractionsOfSeveralContainersJointly) {
 TEST(PlacementTest, HonoursModelAndUuidLists) {
   NodeState node = FractionNode(32'768, {{}, {}});
   RequestShape shape{.fractions = {{.gpus = 1, .memory_mib = 1}}};
-  shape.constraint = {.models_allowed = {"*v100*"}, .uuids_denied = {"GPU-0"}};
+  shape.accepted = Accept(node, {.models_allowed = {"*v100*"}, .uuids_denied = {"GPU-0"}});
   EXPECT_THAT(AllPlacements(node, shape), ElementsAre("1"));
-  shape.constraint = {.models_denied = {"Tesla-V100-SXM2-32GB"}};
+  shape.accepted = Accept(node, {.models_denied = {"Tesla-V100-SXM2-32GB"}});
   EXPECT_EQ(FindObstacle(node, shape), Obstacle::kModel);
-  shape.constraint = {.uuids_allowed = {"GPU-7"}};
+  shape.accepted = Accept(node, {.uuids_allowed = {"GPU-7"}});
   EXPECT_EQ(FindObstacle(node, shape), Obstacle::kUuid);
   // Nobody knows the UUIDs of this node's GPUs, so no promise about them can be kept.
-  const RequestShape denies{.whole_gpus = 1, .constraint = {.uuids_denied = {"GPU-0"}}};
-  EXPECT_EQ(FindObstacle(WholeNode(".."), denies), Obstacle::kUuid);
+  node = WholeNode("..");
+  const RequestShape denies{.whole_gpus = 1, .accepted = Accept(node, {.uuids_denied = {"GPU-0"}})};
+  EXPECT_EQ(FindObstacle(node, denies), Obstacle::kUuid);
+}
+
+// GPUs 0 and 2 are of the one product, 1 of the other; the pools of a third.
+TEST(PlacementTest, DecidesAConstraintForEachProductOfTheNode) {
+  NodeState node = WholeNode("...");
+  node.gpus[0].product = node.gpus[2].product = "A100-SXM4-80GB";
+  node.gpus[1].product = "FOO-9000";
+  node.gpus[1].model = nullptr;
+  node.pools = {{.profile = "1g.24gb", .units = 4}};
+  node.pool_product = "RTX-PRO-6000";
+  using enum Acceptance;
+  EXPECT_EQ(Accept(node, {}), AcceptedGpus{});
+  EXPECT_EQ(Accept(node, {.models_denied = {"*foo*"}}),
+            (AcceptedGpus{.by_gpu = {kAccepted, kModelRefused, kAccepted}}));
+  EXPECT_EQ(
+      Accept(node, {.models_allowed = {"a100-80gb"}}),
+      (AcceptedGpus{.by_gpu = {kAccepted, kModelRefused, kAccepted}, .pools = kModelRefused}));
+  EXPECT_EQ(Accept(node, {.models_allowed = {"nvidia-*0"}}),
+            (AcceptedGpus{.by_gpu = {kModelRefused, kAccepted, kModelRefused}}));
+  EXPECT_EQ(Accept(node, {.models_allowed = {"*A100*"}, .uuids_allowed = {"GPU-1"}}),
+            (AcceptedGpus{.by_gpu = {kUuidRefused, kModelRefused, kUuidRefused},
+                          .pools = kModelRefused}));
+}
+
+TEST(MatchesGlobTest, AStarTakesAnyRunAndCaseIsIgnored) {
+  EXPECT_TRUE(MatchesGlob("A100-SXM4-80GB", "a100*80gb"));
+  EXPECT_TRUE(MatchesGlob("A100", "**A*1**"));
+  EXPECT_TRUE(MatchesGlob("", "*"));
+  EXPECT_FALSE(MatchesGlob("A100", "A10"));
+  EXPECT_FALSE(MatchesGlob("A100", "*200"));
 }
 
 TEST(PlacementTest, ChecksHostResourcesBeforeDevices) {
