@@ -114,11 +114,14 @@ bool Serves(const Placement& placement, const RequestShape& shape) {
   int shared_by_agent = 0;
   for (const binpack::Fraction& fraction : shape.fractions) shared_by_agent += fraction.gpus;
   for (const binpack::ProfileCount& wanted : shape.profiles) shared_by_agent += wanted.count;
+  std::int64_t from_pools = 0;
+  for (const binpack::PoolCount& wanted : shape.pool_units) from_pools += wanted.count;
   return count([](const Piece& p) { return p.kind == PieceKind::kWhole; }) == shape.whole_gpus &&
          count([](const Piece& p) { return p.kind == PieceKind::kSlot; }) == shape.slots &&
          count([](const Piece& p) {
            return p.kind == PieceKind::kFraction || (p.kind == PieceKind::kInstance && p.gpu >= 0);
          }) == shared_by_agent &&
+         count([](const Piece& p) { return p.pool >= 0; }) == from_pools &&
          std::ranges::all_of(shape.pool_units, [&](const binpack::PoolCount& wanted) {
            return count([&](const Piece& p) { return p.pool == wanted.pool; }) == wanted.count;
          });

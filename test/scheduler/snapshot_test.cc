@@ -148,6 +148,27 @@ TEST(SnapshotTest, IgnoresARecordThatIsAnothersOrDoesNotMatchTheRequest) {
   EXPECT_EQ(ToText(SnapshotOf({WholeInventory("n", 4)}, {pod})), "n used 1400 cpu 0: p[0]\n");
 }
 
+// A pod may write its own annotations. It asks for one GPU, or for one instance of pool 1, and its
+// record names all seven instances of pool 0 beside it.
+TEST(SnapshotTest, IgnoresARecordOfInstancesThatThePodNeverAskedFor) {
+  Inventory node = PoolInventory("n", "A100-40GB", {{"1g.5gb", 7}, {"2g.10gb", 3}});
+  node.devices.gpus = WholeInventory("n", 2).devices.gpus;
+  node.offers.insert(node.offers.begin(), {.resource = "nvidia.com/gpu"});
+  const RecordedDevice of_pool_0{.kind = binpack::PieceKind::kInstance, .profile = "1g.5gb"};
+  const RecordedDevice of_pool_1{.kind = binpack::PieceKind::kInstance, .profile = "2g.10gb"};
+  for (const auto& [text, own, placed] :
+       {std::tuple("p nvidia.com/gpu=1 node=n", RecordedDevice{.gpu = 1}, "p[0]"),
+        std::tuple("p nvidia.com/mig-2g.10gb=1 node=n", of_pool_1, "p[pool1]")}) {
+    Pod pod = PodFromText(text);
+    pod.record = DeviceRecord{.pod_uid = pod.uid, .node = "n", .devices = {own}};
+    pod.record->devices.insert(pod.record->devices.end(), 7, of_pool_0);
+    const Snapshot snapshot = SnapshotOf({node}, {pod});
+    EXPECT_NE(ToText(snapshot).find(placed), std::string::npos) << ToText(snapshot);
+    EXPECT_EQ(snapshot.FindNode("n")->state.pools[0].units_used, 0);
+    EXPECT_FALSE(snapshot.FindNode("n")->holders[0].follows_record);
+  }
+}
+
 class EventOrders : public ::testing::TestWithParam<unsigned> {};
 
 // Whatever the order of events, the state is that of a rebuild from the final list.
