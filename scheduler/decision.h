@@ -74,11 +74,12 @@ struct PreemptionCandidate {
   std::int64_t pdb_violations = 0;
 };
 
-// The candidates that would let the pod in: those where it fits once the named victims are gone, in
-// the order given. Dropped: a candidate without victims, one with a victim that stands on another
-// node or has no lower priority, and one on a node that we do not know. A victim that we do not
-// know (assumed by kube-scheduler, not yet bound) is kept; it frees nothing that we know of.
-// Victims of a kept candidate are the same set, by descending priority, then by UID.
+// The candidates that would let the pod in: those where it fits once the named victims are gone,
+// beside whoever else is expected there, in the order given. Dropped: a candidate without victims,
+// one with a victim that stands on another node or has no lower priority, and one on a node that we
+// do not know. A victim that we do not know (assumed by kube-scheduler, not yet bound) is kept; it
+// frees nothing that we know of. Victims of a kept candidate are the same set, by descending
+// priority, then by UID.
 std::vector<PreemptionCandidate> Preempt(const Snapshot& snapshot, const Pod& pod,
                                          std::span<const PreemptionCandidate> candidates,
                                          const Policy& policy, Prefilter prefilter);

@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "scheduler/decision.h"
+#include "scheduler/expected_node.h"
 
 namespace offcut::scheduler {
 namespace {
@@ -36,7 +37,12 @@ std::optional<std::vector<Victim>> CheckedVictims(const Snapshot& snapshot, cons
   return victims;
 }
 
-Node WithoutPods(const Node& node, const std::vector<Victim>& gone) {
+// The node as filter will show it to the pod, with the victims gone: also those that are only
+// expected there.
+Node WithoutPods(const Snapshot& snapshot, const Node& current, const Pod& pod,
+                 const std::vector<Victim>& gone) {
+  const std::optional<Node> expected = WithExpected(snapshot, current, pod);
+  const Node& node = expected ? *expected : current;
   std::vector<Holder> rest;
   std::ranges::copy_if(node.holders, std::back_inserter(rest), [&](const Holder& holder) {
     return std::ranges::find(gone, holder.pod->uid, &Victim::uid) == gone.end();
@@ -53,7 +59,7 @@ std::optional<PreemptionCandidate> Keep(const Snapshot& snapshot, const Pod& pod
   if (!pod.request.empty()) {
     const Node* node = snapshot.FindNode(candidate.node_name);
     if (node == nullptr ||
-        !FilterNode(WithoutPods(*node, *victims), pod, policy, prefilter).fits()) {
+        !FilterNode(WithoutPods(snapshot, *node, pod, *victims), pod, policy, prefilter).fits()) {
       return std::nullopt;
     }
   }

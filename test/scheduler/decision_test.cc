@@ -318,6 +318,26 @@ TEST_F(PreemptTest, KeepsAVictimThatOnlyKubeSchedulerKnowsYet) {
   EXPECT_THAT(kept[0].victim_uids, ElementsAre("uid-low-2", "uid-assumed"));
 }
 
+// Two GPUs, two holders; low-1 gone leaves one, and that is meant for the nominated pod.
+TEST_F(PreemptTest, DropsACandidateWhoseRoomIsMeantForANominatedPod) {
+  const Pod pod = PodFromText("p nvidia.com/gpu=1 priority=50");
+  snapshot_.PutPod(PodFromText("boss nvidia.com/gpu=1 priority=100 nominated=n"));
+  EXPECT_TRUE(Run(pod, {{"n", {"uid-low-1"}}}).empty());
+  EXPECT_THAT(Run(pod, {{"n", {"uid-low-1", "uid-low-2"}}}), ::testing::SizeIs(1));
+  snapshot_.PutPod(PodFromText("boss nvidia.com/gpu=1 priority=49 nominated=n"));
+  EXPECT_THAT(Run(pod, {{"n", {"uid-low-1"}}}), ::testing::SizeIs(1));
+}
+
+// kube-scheduler has assumed it and names it as a victim; to us it has but a claim.
+TEST_F(PreemptTest, CountsNoClaimOfAVictim) {
+  const auto claimer = std::make_shared<const Pod>(PodFromText("claimer nvidia.com/gpu=1"));
+  snapshot_.RemovePod("uid-low-1");
+  snapshot_.Claim(claimer, "n");
+  const Pod pod = PodFromText("p nvidia.com/gpu=1 priority=50");
+  EXPECT_TRUE(Run(pod, {{"n", {"uid-other"}}}).empty());
+  EXPECT_THAT(Run(pod, {{"n", {"uid-claimer"}}}), ::testing::SizeIs(1));
+}
+
 TEST_F(PreemptTest, PassesOnWhatAPodWithoutDevicesWouldEvict) {
   EXPECT_THAT(Run(PodFromText("p cpu=1 priority=50"), {{"n", {"uid-low-1"}}}),
               ::testing::SizeIs(1));
