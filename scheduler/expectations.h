@@ -2,8 +2,9 @@
 // that what is meant for one pod is not promised to another; bind, which decides, does not.
 //
 //   nominated  kube-scheduler evicted pods for it: status.nominatedNodeName. Counts against pods of
-//              lower or equal priority, as in kube-scheduler's own filters. The scheduler leaves
-//              the name in place after errors, so whoever has a clock lets it lapse.
+//              lower or equal priority, as in kube-scheduler's own filters, but that of two equals
+//              nominated to one node only the earlier counts. The scheduler leaves the name in
+//              place after errors, so whoever has a clock lets it lapse.
 //   claimed    it was told that it fits there, and its bind has not come yet: seconds to minutes,
 //              for volumes, Permit, or the rest of its gang. Counts against every other pod, as
 //              kube-scheduler's assumed pods do.

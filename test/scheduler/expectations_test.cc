@@ -34,6 +34,25 @@ TEST(NominationTest, HoldsAgainstLowerAndEqualPriority) {
   EXPECT_TRUE(Fits(snapshot, "boss nvidia.com/gpu=2 priority=5"));
 }
 
+// One GPU. Each would wait for the other, and both for ever.
+TEST(NominationTest, OfEqualsNominatedToOneNodeTheEarlierGoesFirst) {
+  Snapshot snapshot =
+      SnapshotOf({WholeInventory("n", 1)},
+                 {PodFromText("old nvidia.com/gpu=1 priority=5 nominated=n created=1"),
+                  PodFromText("a nvidia.com/gpu=1 priority=5 nominated=n created=2"),
+                  PodFromText("b nvidia.com/gpu=1 priority=5 nominated=n created=2")});
+  EXPECT_TRUE(Fits(snapshot, "old nvidia.com/gpu=1 priority=5 nominated=n created=1"));
+  EXPECT_FALSE(Fits(snapshot, "a nvidia.com/gpu=1 priority=5 nominated=n created=2"));
+  EXPECT_FALSE(Fits(snapshot, "other nvidia.com/gpu=1 priority=5 created=0"));
+  snapshot.RemovePod("uid-old");
+  EXPECT_TRUE(Fits(snapshot, "a nvidia.com/gpu=1 priority=5 nominated=n created=2"));
+  EXPECT_FALSE(Fits(snapshot, "b nvidia.com/gpu=1 priority=5 nominated=n created=2"));
+  // A nomination that has lapsed blocks nobody, and gives no precedence either.
+  snapshot.LapseNomination("uid-a");
+  EXPECT_FALSE(Fits(snapshot, "a nvidia.com/gpu=1 priority=5 nominated=n created=2"));
+  EXPECT_TRUE(Fits(snapshot, "b nvidia.com/gpu=1 priority=5 nominated=n created=2"));
+}
+
 TEST(NominationTest, EndsWhenItLapsesUntilThePodIsNominatedElsewhere) {
   Snapshot snapshot = SnapshotOf({WholeInventory("n", 2), WholeInventory("m", 2)});
   snapshot.PutPod(PodFromText("boss nvidia.com/gpu=2 priority=5 nominated=n"));
