@@ -310,7 +310,9 @@ std::expected<void, Error> ReadHamiDevices(std::string_view annotation, std::str
   if (units == reader.units.end() || units->second.allocatable == 0) {
     for (Gpu& gpu : inventory.devices.gpus) gpu.health = binpack::GpuHealth::kUnhealthy;
   }
-  if (!inventory.closed) inventory.closed = Reason::kNodeAgentUnsupported;
+  if (!inventory.closed || inventory.closed == Reason::kNodeCordoned) {
+    inventory.closed = Reason::kNodeAgentUnsupported;
+  }
   return {};
 }
 

@@ -39,8 +39,8 @@ struct ParsedNode {
 // the limits.
 //
 // Allocatable units are offered; what capacity has beyond them is unhealthy, and stands last.
-// `closed` is, where several hold, the first of: MIG-INVALID, reconfiguring, cordoned, and on HAMi
-// nodes kNodeAgentUnsupported.
+// `closed` is, where several hold, the first of: MIG-INVALID, reconfiguring, on HAMi nodes
+// kNodeAgentUnsupported, and cordoned, which is no matter to every pod.
 std::expected<ParsedNode, Error> ParseNode(simdjson::dom::element element,
                                            const scheduler::ResourceNames& names);
 

@@ -63,12 +63,21 @@ bool IsServedByDra(const std::vector<std::string>& missing, const Policy& policy
   });
 }
 
+// Why the node takes no pod that asks for devices, whatever is free. Which pods tolerate that the
+// node is cordoned, kube-scheduler has looked at.
+std::optional<Reason> ClosedFor(const Node& node, Prefilter prefilter) {
+  const bool is_checked =
+      node.closed == Reason::kNodeCordoned && prefilter == Prefilter::kByKubeScheduler;
+  return is_checked ? std::nullopt : node.closed;
+}
+
 }  // namespace
 
 std::expected<binpack::RequestShape, Reason> CheckedShape(const Node& node, const Pod& pod,
                                                           const Policy& policy,
                                                           Prefilter prefilter) {
-  if (node.closed && !pod.request.empty()) return std::unexpected(*node.closed);
+  const std::optional<Reason> closed = ClosedFor(node, prefilter);
+  if (closed && !pod.request.empty()) return std::unexpected(*closed);
   NodeShape on_node = ShapeOn(node.inventory, pod);
   if (on_node.mismatch) return std::unexpected(*on_node.mismatch);
   if (!on_node.missing.empty() && !IsServedByDra(on_node.missing, policy, prefilter)) {

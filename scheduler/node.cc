@@ -44,7 +44,6 @@ bool AnyContainerAsksForMoreThanOne(const Pod& pod, std::string_view resource) {
 // Without the constraint: whoever holds devices is past it.
 NodeShape ShapeOfDevices(const Inventory& inventory, const Pod& pod) {
   NodeShape result;
-  if (inventory.closed && !pod.request.empty()) result.mismatch = inventory.closed;
   for (const ResourceCount& asked : pod.request.devices) {
     const Offer* offer = FindOffer(inventory, asked.resource);
     if (offer == nullptr) {
@@ -228,7 +227,8 @@ Node BuildNode(Inventory inventory, std::vector<Holder> holders) {
   for (Holder& holder : holders) PlaceHolder(inventory, state, identities, holder);
   std::optional<Reason> closed = inventory.closed;
   const auto is_unreadable = [](const Holder& holder) { return holder.pod->is_unreadable; };
-  if (!closed && std::ranges::any_of(holders, is_unreadable)) {
+  // A cordon is no matter to pods that tolerate it; this is.
+  if ((!closed || closed == Reason::kNodeCordoned) && std::ranges::any_of(holders, is_unreadable)) {
     closed = Reason::kNodeHolderUnreadable;
   }
   return {.inventory = std::move(inventory),

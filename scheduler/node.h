@@ -34,7 +34,8 @@ struct Offer {
 struct Inventory {
   std::string name;
   std::string agent = "nvidia";  // for records and for people; no decision reads it
-  std::optional<Reason> closed;  // the node takes no pod that asks for devices, and why
+  std::optional<Reason> closed;  // the node takes no pod that asks for devices, and why; cordoned,
+                                 // where nothing else closes it, closes it to some pods only
   bool serves_fractions = false;
   bool prefers_no_schedule = false;  // has a taint of effect PreferNoSchedule
   std::vector<Offer> offers;         // by resource name, ascending

@@ -390,8 +390,15 @@ TEST(NodeJsonTest, LetsHamisAnnotationAloneSayWhatANodeHas) {
 
 TEST(NodeJsonTest, KeepsAnotherReasonToCloseAHamiNode) {
   NodeText node = HamiNode(kTwoT4);
+  node.labels = {{"mig.config.state", "pending"}};
+  EXPECT_TRUE(TextOf(node).starts_with("n1 [hami closed node.reconfiguring fractions]"));
+}
+
+// Some pods may go to a cordoned node, and none to one that HAMi runs.
+TEST(NodeJsonTest, ClosesACordonedHamiNodeToEveryPod) {
+  NodeText node = HamiNode(kTwoT4);
   node.spec = R"({"unschedulable": true})";
-  EXPECT_TRUE(TextOf(node).starts_with("n1 [hami closed node.cordoned fractions]"));
+  EXPECT_TRUE(TextOf(node).starts_with("n1 [hami closed node.agent-unsupported fractions]"));
 }
 
 TEST(NodeJsonTest, TakesTheGpusOfADeadHamiPluginForUnhealthy) {

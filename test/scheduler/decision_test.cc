@@ -68,6 +68,19 @@ TEST(FilterTest, RefusesAClosedNodeByTheNodesReason) {
             Reason::kNodeMigInvalid);
 }
 
+// kube-scheduler offers a cordoned node to pods that tolerate it, such as a DaemonSet's.
+TEST(FilterTest, LeavesTheCordonToKubeSchedulerOrChecksItItself) {
+  auto cordoned = WholeInventory("n", 1);
+  cordoned.closed = Reason::kNodeCordoned;
+  Snapshot snapshot = SnapshotOf({cordoned});
+  const Pod pod = PodFromText("p nvidia.com/gpu=1");
+  EXPECT_EQ(ReasonOn(snapshot, pod, "n", Prefilter::kNone), Reason::kNodeCordoned);
+  EXPECT_EQ(ReasonOn(snapshot, pod, "n", kWire), Reason::kFits);
+  EXPECT_EQ(Score(snapshot, pod, std::vector<std::string>{"n"}, {}, kWire)[0], kScoreMax);
+  EXPECT_TRUE(Bind(snapshot, pod, "n").verdict.fits());
+  EXPECT_EQ(ReasonOn(snapshot, PodFromText("q nvidia.com/gpu=1"), "n", kWire), Reason::kGpusTaken);
+}
+
 // kube-scheduler counts nvidia.com/gpu and still offers the node: dynamic resource allocation
 // serves it there. It does not count gpumem, so it offers every node.
 TEST(FilterTest, PassesANodeThatLacksACountedResourceOnlyBehindKubeScheduler) {
@@ -367,6 +380,12 @@ TEST(FilterTest, ANodeWithAHolderThatCannotBeReadTakesNoPodThatAsksForDevices) {
   };
   EXPECT_EQ(verdict_of("q nvidia.com/gpu=1"), Reason::kNodeHolderUnreadable);
   EXPECT_EQ(verdict_of("q"), Reason::kFits);
+  auto cordoned = WholeInventory("n", 2);
+  cordoned.closed = Reason::kNodeCordoned;
+  snapshot.PutNode(cordoned);
+  EXPECT_EQ(ReasonOn(snapshot, PodFromText("q nvidia.com/gpu=1"), "n"),
+            Reason::kNodeHolderUnreadable);
+  snapshot.PutNode(WholeInventory("n", 2));
   snapshot.RemovePod("uid-p");
   EXPECT_EQ(verdict_of("q nvidia.com/gpu=1"), Reason::kFits);
 }
