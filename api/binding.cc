@@ -14,23 +14,30 @@ using scheduler::Prefilter;
 using scheduler::Reason;
 using scheduler::Snapshot;
 
-std::expected<OpenBinding, std::string> ReserveForBind(scheduler::StateStore& store,
-                                                       const scheduler::Policy& policy,
-                                                       Metrics& metrics,
-                                                       const ExtenderBindingArgs& args,
-                                                       const scheduler::Pod& pod) {
+std::expected<OpenBinding, std::string> ReserveForBind(
+    scheduler::StateStore& store, const scheduler::Policy& policy, Metrics& metrics,
+    const ExtenderBindingArgs& args, const scheduler::Pod& pod, const Preparation& prepare) {
   // A UID under another name is another pod: names are reused, UIDs are not.
   if (pod.name != args.pod_name || pod.name_space != args.pod_namespace) {
     return std::unexpected("pod of that UID has another name or namespace");
   }
   OpenBinding binding{.args = args};
+  std::expected<void, std::string> prepared;
   const Reason reason = store.Update([&](Snapshot& next) {
-    auto reservation = Reserve(next, pod, args.node, policy, Prefilter::kByKubeScheduler);
+    Snapshot trial = next;
+    if (prepare) prepared = prepare(trial);
+    if (!prepared) return Reason::kFits;
+    auto reservation = Reserve(trial, pod, args.node, policy, Prefilter::kByKubeScheduler);
+    if (reservation.verdict.fits()) next = std::move(trial);
     binding.record = std::move(reservation.record);
     const scheduler::PodEntry* entry = next.FindPod(args.pod_uid);
     binding.is_bound = entry != nullptr && entry->phase != PodPhase::kReserved;
     return reservation.verdict.reason;
   });
+  if (!prepared) {
+    LogBind(args.pod_namespace, args.pod_name, args.node, "pod.replaced");
+    return std::unexpected(std::move(prepared.error()));
+  }
   if (reason == Reason::kFits) return binding;
   const auto& info = InfoOf(reason);
   metrics.CountBindConflict();

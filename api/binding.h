@@ -2,6 +2,7 @@
 #pragma once
 
 #include <expected>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -21,14 +22,17 @@ struct OpenBinding {
   bool is_bound = false;           // it was bound before; nothing is left to do
 };
 
+// What is done to the state before a bind is judged on it. It stays done if the bind is carried
+// out. Error: the bind is refused by this text.
+using Preparation = std::function<std::expected<void, std::string>(scheduler::Snapshot&)>;
+
 // Reserves devices for `pod` on the newest state, and logs and counts what is refused. A bind that
-// comes again finds its own reservation. Error: what kube-scheduler is told.
+// comes again finds its own reservation. Error: what kube-scheduler is told; the state is as it
+// was.
 // Thread-safe.
-std::expected<OpenBinding, std::string> ReserveForBind(scheduler::StateStore& store,
-                                                       const scheduler::Policy& policy,
-                                                       Metrics& metrics,
-                                                       const ExtenderBindingArgs& args,
-                                                       const scheduler::Pod& pod);
+std::expected<OpenBinding, std::string> ReserveForBind(
+    scheduler::StateStore& store, const scheduler::Policy& policy, Metrics& metrics,
+    const ExtenderBindingArgs& args, const scheduler::Pod& pod, const Preparation& prepare = {});
 
 // "/api/v1/namespaces/team-a/pods/train-7", and behind it "/binding".
 std::string PodPath(std::string_view name_space, std::string_view name);

@@ -40,25 +40,49 @@ RecentPods::RecentPods(std::size_t pods_max, std::size_t bytes_max)
 
 void RecentPods::Remember(std::shared_ptr<const scheduler::Pod> pod) {
   const std::lock_guard lock(mutex_);
-  if (const auto known = by_uid_.find(pod->uid); known != by_uid_.end()) Forget(known->second);
+  if (retired_.contains(pod->uid)) return;
+  std::uint64_t first = next_first_;
+  if (const auto known = by_uid_.find(pod->uid); known != by_uid_.end()) {
+    first = known->second->first;
+    Forget(known->second);
+  } else {
+    ++next_first_;
+  }
   bytes_ += MemoryOf(*pod);
-  const auto place = by_age_.insert(by_age_.end(), std::move(pod));
-  by_uid_.emplace((*place)->uid, place);
+  const auto place = by_age_.insert(by_age_.end(), {std::move(pod), first});
+  by_uid_.emplace(place->pod->uid, place);
   while (by_age_.size() > pods_max_ || (bytes_ > bytes_max_ && by_age_.size() > 1)) {
     Forget(by_age_.begin());
   }
 }
 
 void RecentPods::Forget(ByAge::iterator place) {
-  bytes_ -= MemoryOf(**place);
-  by_uid_.erase((*place)->uid);  // before the pod whose text is its key
+  bytes_ -= MemoryOf(*place->pod);
+  by_uid_.erase(place->pod->uid);  // before the pod whose text is its key
   by_age_.erase(place);
+}
+
+void RecentPods::Retire(std::string_view uid) {
+  const std::lock_guard lock(mutex_);
+  if (const auto known = by_uid_.find(uid); known != by_uid_.end()) Forget(known->second);
+  if (!retired_.emplace(uid).second) return;
+  retired_by_age_.emplace_back(uid);
+  if (retired_by_age_.size() <= pods_max_) return;
+  retired_.erase(retired_by_age_.front());
+  retired_by_age_.pop_front();
+}
+
+std::optional<std::uint64_t> RecentPods::FirstRemembered(std::string_view uid) const {
+  const std::lock_guard lock(mutex_);
+  const auto known = by_uid_.find(uid);
+  if (known == by_uid_.end()) return std::nullopt;
+  return known->second->first;
 }
 
 std::shared_ptr<const scheduler::Pod> RecentPods::Find(std::string_view uid) const {
   const std::lock_guard lock(mutex_);
   const auto known = by_uid_.find(uid);
-  return known == by_uid_.end() ? nullptr : *known->second;
+  return known == by_uid_.end() ? nullptr : known->second->pod;
 }
 
 std::size_t RecentPods::size() const {

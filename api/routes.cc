@@ -260,18 +260,30 @@ std::expected<ExtenderBindingArgs, HttpResponse> ReadBinding(std::string_view bo
   return *std::move(args);
 }
 
-// A name belongs to one pod at a time: without a watch, a new UID is how we learn that the old pod
-// has gone.
-void ForgetPredecessors(const ExtenderContext& context, const Pod& pod) {
-  context.store.Update([&](Snapshot& next) {
-    std::vector<std::string> gone;
-    next.ForEachPod([&](const scheduler::PodEntry& entry) {
-      const Pod& other = *entry.pod;
-      const bool has_name = other.name == pod.name && other.name_space == pod.name_space;
-      if (has_name && other.uid != pod.uid) gone.push_back(other.uid);
-    });
-    for (const std::string& uid : gone) next.RemovePod(uid);
+// Whether `a` came into being after `b`: by its age, and within a second by when we first heard of
+// it. What came with the state was there before.
+bool IsYounger(const RecentPods& recent_pods, const Pod& a, const Pod& b) {
+  if (a.created_s != b.created_s) return a.created_s > b.created_s;
+  return recent_pods.FirstRemembered(a.uid) > recent_pods.FirstRemembered(b.uid);
+}
+
+// The UIDs of older pods of the pod's name. A name belongs to one pod at a time: without a watch, a
+// younger one is how we learn that they have gone. Error: the pod itself is the one that has gone.
+std::expected<std::vector<std::string>, std::string> Predecessors(const Snapshot& snapshot,
+                                                                  const RecentPods& recent_pods,
+                                                                  const Pod& pod) {
+  std::vector<std::string> older;
+  bool is_replaced = false;
+  snapshot.ForEachPod([&](const scheduler::PodEntry& entry) {
+    const Pod& other = *entry.pod;
+    if (other.name != pod.name || other.name_space != pod.name_space || other.uid == pod.uid) {
+      return;
+    }
+    if (IsYounger(recent_pods, pod, other)) older.push_back(other.uid);
+    if (IsYounger(recent_pods, other, pod)) is_replaced = true;
   });
+  if (is_replaced) return std::unexpected("a younger pod has that name");
+  return older;
 }
 
 // Without a cluster nobody else has a say in it: what is reserved is bound.
@@ -283,10 +295,18 @@ HttpResponse BindAlone(const ExtenderContext& context, const ExtenderBindingArgs
     LogBind(args.pod_namespace, args.pod_name, args.node, "pod.unknown");
     return BindError("pod is not known to offcut");
   }
-  ForgetPredecessors(context, *pod);
-  auto binding = ReserveForBind(context.store, context.policy, context.metrics, args, *pod);
+  std::vector<std::string> gone;
+  const auto forget = [&](Snapshot& next) -> std::expected<void, std::string> {
+    auto older = Predecessors(next, context.recent_pods, *pod);
+    if (!older) return std::unexpected(std::move(older.error()));
+    gone = *std::move(older);
+    for (const std::string& uid : gone) next.RemovePod(uid);
+    return {};
+  };
+  auto binding = ReserveForBind(context.store, context.policy, context.metrics, args, *pod, forget);
   if (!binding) return BindError(std::move(binding.error()));
   context.store.Update([&](Snapshot& next) { next.Confirm(args.pod_uid); });
+  for (const std::string& uid : gone) context.recent_pods.Retire(uid);
   LogBind(args.pod_namespace, args.pod_name, args.node, "bound");
   return BindError("");
 }

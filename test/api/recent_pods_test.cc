@@ -40,6 +40,30 @@ TEST(RecentPodsTest, APodThatComesAgainIsReplacedAndIsTheNewest) {
   EXPECT_EQ(pods.Find("a")->name, "new");
 }
 
+TEST(RecentPodsTest, KnowsWhichPodItFirstHeardOf) {
+  RecentPods pods(3);
+  pods.Remember(PodOf("a"));
+  pods.Remember(PodOf("b"));
+  pods.Remember(PodOf("a"));
+  EXPECT_LT(pods.FirstRemembered("a"), pods.FirstRemembered("b"));
+  EXPECT_LT(pods.FirstRemembered("unknown"), pods.FirstRemembered("a"));
+}
+
+TEST(RecentPodsTest, RemembersNoPodOfARetiredUidAgain) {
+  RecentPods pods(2);
+  pods.Remember(PodOf("a"));
+  pods.Retire("a");
+  pods.Retire("a");
+  pods.Remember(PodOf("a"));
+  EXPECT_EQ(pods.Find("a"), nullptr);
+  EXPECT_EQ(pods.size(), 0U);
+  // As many as pods; then the oldest goes.
+  pods.Retire("b");
+  pods.Retire("c");
+  pods.Remember(PodOf("a"));
+  EXPECT_NE(pods.Find("a"), nullptr);
+}
+
 TEST(RecentPodsTest, APodThatWasFoundOutlivesItsPlace) {
   RecentPods pods(1);
   pods.Remember(PodOf("a"));

@@ -125,5 +125,68 @@ TEST(RoutesTest, WithoutAWatchANewUidOfANameFreesTheDevicesOfTheOldPod) {
   EXPECT_EQ(world.store.Read()->pod_count(), 1U);
 }
 
+// The pod "job-0" that was created at that second.
+scheduler::Pod JobOf(const std::string& uid, std::int64_t created_s = 0) {
+  scheduler::Pod pod = testing::PodFromText("job-0 nvidia.com/gpu=1");
+  pod.uid = uid;
+  pod.created_s = created_s;
+  return pod;
+}
+
+json JobJson(const std::string& uid) { return PodJson(JobOf(uid)); }
+
+TEST(RoutesTest, AStaleBindOfAnOlderUidIsRefusedAndFreesNothing) {
+  ExtenderWorld world(SnapshotOf({WholeInventory("n", 1)}));
+  world.Json("/v1/filter", NamesBody(JobJson("old"), {"n"}));
+  EXPECT_EQ(world.Json("/v1/bind", BindBody("job-0", "old", "n"))["Error"], "");
+  world.Json("/v1/filter", NamesBody(JobJson("new"), {"n"}));
+  EXPECT_EQ(world.Json("/v1/bind", BindBody("job-0", "new", "n"))["Error"], "");
+  const std::string before = world.Dump();
+  EXPECT_EQ(world.Json("/v1/bind", BindBody("job-0", "old", "n"))["Error"],
+            "pod is not known to offcut");
+  world.Json("/v1/filter", NamesBody(JobJson("old"), {"n"}));
+  EXPECT_EQ(world.Json("/v1/bind", BindBody("job-0", "old", "n"))["Error"],
+            "pod is not known to offcut");
+  EXPECT_EQ(world.Dump(), before);
+}
+
+// Both have been asked about before either is bound.
+TEST(RoutesTest, ABindOfTheOlderOfTwoUidsIsRefusedOnceTheYoungerIsBound) {
+  ExtenderWorld world(SnapshotOf({WholeInventory("n", 2)}));
+  for (const std::string uid : {"old", "new", "old"}) {  // the later retry makes it no younger
+    world.Json("/v1/filter", NamesBody(JobJson(uid), {"n"}));
+  }
+  EXPECT_EQ(world.Json("/v1/bind", BindBody("job-0", "new", "n"))["Error"], "");
+  const std::string before = world.Dump();
+  EXPECT_EQ(world.Json("/v1/bind", BindBody("job-0", "old", "n"))["Error"],
+            "a younger pod has that name");
+  EXPECT_EQ(world.Dump(), before);
+}
+
+TEST(RoutesTest, AgeDecidesBeforeTheOrderInWhichPodsWereAskedAbout) {
+  scheduler::Pod held = JobOf("new", 20);
+  held.node_name = "n";
+  ExtenderWorld world(SnapshotOf({WholeInventory("n", 2)}, {held}));
+  json older = JobJson("old");
+  older["metadata"]["creationTimestamp"] = "1970-01-01T00:00:10Z";
+  world.Json("/v1/filter", NamesBody(older, {"n"}));
+  EXPECT_EQ(world.Json("/v1/bind", BindBody("job-0", "old", "n"))["Error"],
+            "a younger pod has that name");
+  EXPECT_EQ(world.store.Read()->pod_count(), 1U);
+}
+
+// n holds the old pod, m another: the new one goes to m, and finds no room there.
+TEST(RoutesTest, ABindThatFailsFreesNothing) {
+  scheduler::Pod held = JobOf("old");
+  held.node_name = "n";
+  ExtenderWorld world(SnapshotOf({WholeInventory("n", 1), WholeInventory("m", 1)},
+                                 {held, testing::PodFromText("other nvidia.com/gpu=1 node=m")}));
+  world.Json("/v1/filter", NamesBody(JobJson("new"), {"n", "m"}));
+  const std::string before = world.Dump();
+  EXPECT_EQ(world.Json("/v1/bind", BindBody("job-0", "new", "m"))["Error"], "not enough free GPUs");
+  EXPECT_EQ(world.Dump(), before);
+  EXPECT_EQ(world.Json("/v1/bind", BindBody("job-0", "new", "n"))["Error"], "");
+}
+
 }  // namespace
 }  // namespace offcut::api
