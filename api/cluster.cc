@@ -39,7 +39,7 @@ std::optional<Inventory> NodeOf(const nlohmann::json& object, const scheduler::P
     return std::nullopt;
   }
   for (const std::string& warning : parsed->warnings) {
-    spdlog::debug("node {}: {}", TextAt(object, "name"), warning);
+    spdlog::debug("{}", warning);
   }
   return std::move(parsed->inventory);
 }
@@ -52,7 +52,7 @@ std::optional<Pod> PodOf(const nlohmann::json& object, const scheduler::Policy& 
     return std::nullopt;
   }
   for (const std::string& warning : parsed->warnings) {
-    spdlog::debug("pod {}/{}: {}", TextAt(object, "namespace"), TextAt(object, "name"), warning);
+    spdlog::debug("{}", warning);
   }
   return std::move(parsed->pod);
 }

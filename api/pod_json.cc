@@ -51,6 +51,10 @@ std::int64_t AmountMax(std::string_view resource, const ResourceNames& names) {
   return std::numeric_limits<std::int64_t>::max();
 }
 
+void Warn(ParsedPod& parsed, const std::string& text) {
+  parsed.warnings.push_back("pod " + parsed.pod.name_space + "/" + parsed.pod.name + ": " + text);
+}
+
 // Adds the amounts of `resources` that `amounts` does not have yet.
 void ReadAmounts(const JsonObject& resources, const ResourceNames& names, Amounts& amounts) {
   resources.ForEachEntry([&](std::string_view resource, JsonElement value, const JsonPath& path) {
@@ -245,24 +249,6 @@ bool SelectsNodes(const JsonObject& spec) {
          affinity.Object("podAntiAffinity").HasElements(kRequired);
 }
 
-void ReadMetadata(const JsonObject& metadata, Pod& pod) {
-  pod.name = metadata.String("name", kNameBytesMax);
-  pod.uid = metadata.String("uid", kUidBytesMax);
-  pod.name_space = metadata.String("namespace", kNameBytesMax);
-  if (pod.name.empty()) metadata.AddError("name", "is missing");
-  if (pod.uid.empty()) metadata.AddError("uid", "is missing");
-  if (pod.name_space.empty()) pod.name_space = "default";
-  pod.is_terminating = metadata.Has("deletionTimestamp");
-  const std::string_view created = metadata.String("creationTimestamp");
-  if (created.empty()) return;
-  const std::expected<std::int64_t, Error> created_s = ParseTime(created);
-  if (created_s) {
-    pod.created_s = *created_s;
-  } else {
-    metadata.AddError("creationTimestamp", created_s.error().message);
-  }
-}
-
 std::expected<scheduler::DeviceRecord, Error> CheckedOwner(
     std::expected<scheduler::DeviceRecord, Error> record, const Pod& pod) {
   if (!record) return record;
@@ -297,8 +283,7 @@ void ReadRecord(const JsonObject& annotations, ParsedPod& parsed) {
   if (record) {
     pod.record = *std::move(record);
   } else {
-    parsed.warnings.push_back("pod " + pod.name_space + "/" + pod.name + ": annotation " +
-                              std::string(source) + " is ignored: " + record.error().message);
+    Warn(parsed, "annotation " + std::string(source) + " is ignored: " + record.error().message);
   }
 }
 
@@ -359,21 +344,82 @@ std::expected<std::int64_t, Error> ParseTime(std::string_view text) {
 
 namespace {
 
-// Who the pod is and where it stands.
-std::optional<Error> ReadIdentity(simdjson::dom::element element, Pod& pod) {
-  JsonErrors errors;
-  const JsonObject root(element, errors);
+void ReadName(const JsonObject& root, Pod& pod) {
+  const JsonObject metadata = root.Object("metadata");
+  pod.name = metadata.String("name", kNameBytesMax);
+  if (pod.name.empty()) metadata.AddError("name", "is missing");
+}
+
+void ReadUid(const JsonObject& root, Pod& pod) {
+  const JsonObject metadata = root.Object("metadata");
+  pod.uid = metadata.String("uid", kUidBytesMax);
+  if (pod.uid.empty()) metadata.AddError("uid", "is missing");
+}
+
+void ReadNamespace(const JsonObject& root, Pod& pod) {
+  const JsonObject metadata = root.Object("metadata");
+  pod.name_space = metadata.String("namespace", kNameBytesMax);
+  if (pod.name_space.empty() && !metadata.Errors().First()) pod.name_space = "default";
+}
+
+void ReadAge(const JsonObject& root, Pod& pod) {
+  const JsonObject metadata = root.Object("metadata");
+  pod.is_terminating = metadata.Has("deletionTimestamp");
+  const std::string_view created = metadata.String("creationTimestamp");
+  if (created.empty()) return;
+  const std::expected<std::int64_t, Error> created_s = ParseTime(created);
+  if (created_s) {
+    pod.created_s = *created_s;
+  } else {
+    metadata.AddError("creationTimestamp", created_s.error().message);
+  }
+}
+
+void ReadPriority(const JsonObject& root, Pod& pod) {
   const JsonObject spec = root.Object("spec");
-  const JsonObject status = root.Object("status");
-  ReadMetadata(root.Object("metadata"), pod);
-  pod.node_name = spec.String("nodeName", kNameBytesMax);
-  pod.nominated_node_name = status.String("nominatedNodeName", kNameBytesMax);
   pod.priority =
       static_cast<std::int32_t>(spec.Int("priority", 0, std::numeric_limits<std::int32_t>::min(),
                                          std::numeric_limits<std::int32_t>::max()));
-  const std::string_view phase = status.String("phase");
+}
+
+void ReadNomination(const JsonObject& root, Pod& pod) {
+  pod.nominated_node_name = root.Object("status").String("nominatedNodeName", kNameBytesMax);
+}
+
+void ReadPhase(const JsonObject& root, Pod& pod) {
+  const std::string_view phase = root.Object("status").String("phase");
   pod.is_finished = phase == "Succeeded" || phase == "Failed";
-  return errors.First();
+}
+
+// A pod on a node that does not say who it is: without a UID its name tells it apart, and without a
+// name nothing does, so that it may be any pod, and hold anything.
+void Identify(Pod& pod) {
+  if (pod.name.empty()) {
+    pod.is_unreadable = true;
+    pod.name = "(unnamed)";
+    if (pod.uid.empty()) pod.uid = "on " + pod.node_name;
+  }
+  if (pod.uid.empty()) pod.uid = pod.name_space + "/" + pod.name;
+}
+
+// Who the pod is and where it stands. What cannot be read of a pod on a node is left at its default
+// with a warning: the pod is there all the same.
+std::optional<Error> ReadIdentity(simdjson::dom::element element, ParsedPod& parsed) {
+  Pod& pod = parsed.pod;
+  JsonErrors place_errors;
+  const JsonObject root(element, place_errors);
+  pod.node_name = root.Object("spec").String("nodeName", kNameBytesMax);
+  if (place_errors.First()) return place_errors.First();
+  for (const auto read :
+       {ReadName, ReadNamespace, ReadUid, ReadAge, ReadPriority, ReadNomination, ReadPhase}) {
+    JsonErrors errors;
+    read(JsonObject(element, errors), pod);
+    if (!errors.First()) continue;
+    if (pod.node_name.empty()) return errors.First();
+    Warn(parsed, "is on its node all the same: " + errors.First()->message);
+  }
+  Identify(pod);
+  return std::nullopt;
 }
 
 // What it asks for, but for which GPUs it accepts.
@@ -430,11 +476,11 @@ std::expected<ParsedPod, Error> ParsePod(simdjson::dom::element element,
                                          const ResourceNames& names) {
   ParsedPod parsed;
   Pod& pod = parsed.pod;
-  if (auto error = ReadIdentity(element, pod)) return std::unexpected(*std::move(error));
+  if (auto error = ReadIdentity(element, parsed)) return std::unexpected(*std::move(error));
   const bool is_placed = !pod.node_name.empty();
   if (auto error = ReadRequest(element, names, pod)) {
     if (!is_placed) return std::unexpected(*std::move(error));
-    parsed.warnings.push_back("may hold anything on its node: " + error->message);
+    Warn(parsed, "may hold anything on its node: " + error->message);
     pod.containers.clear();
     pod.is_unreadable = true;
   }
@@ -446,7 +492,7 @@ std::expected<ParsedPod, Error> ParsePod(simdjson::dom::element element,
   if (errors.First()) {
     if (!is_placed) return std::unexpected(*errors.First());
     // Its place has been chosen; annotations may be edited for ever.
-    parsed.warnings.push_back("a constraint was dropped: " + errors.First()->message);
+    Warn(parsed, "a constraint was dropped: " + errors.First()->message);
     pod.request.constraint = {};
   }
   ReadRecord(annotations, parsed);

@@ -35,17 +35,19 @@ inline constexpr std::string_view kGpuUuidsAnnotation = "offcut.dev/gpu-uuids";
 
 struct ParsedPod {
   scheduler::Pod pod;
-  std::vector<std::string> warnings;  // a record that was dropped, and why
+  std::vector<std::string> warnings;  // what was dropped, and why; each names the pod
 };
 
-// Errors name the member. A pod without name or UID, an amount that is negative or malformed, a
-// count of devices with a fraction, a percentage above 100, and MiB beyond int are errors.
+// Errors name the member. A pod without name or UID that is on no node, an amount that is negative
+// or malformed, a count of devices with a fraction, a percentage above 100, and MiB beyond int are
+// errors.
 //
 // Requests count, and limits where the requests lack the name; zero asks for nothing. A container
 // that asks for gpumem, gpumem-percentage or gpucores has a fraction of as many GPUs as it names
 // (one if it names none; no fraction if it names zero); MiB win over a percentage.
-// A pod that stands on a node is never left out for what it asks: a request that cannot be read
-// makes it `is_unreadable`, and a constraint that cannot be read is dropped, both with a warning.
+// A pod that stands on a node is never left out: a request that cannot be read makes it
+// `is_unreadable`, and so does a missing name; a missing UID is made of namespace and name; a
+// constraint, an age, a priority and whatever else cannot be read is dropped. Each with a warning.
 // The record is dropped, with a warning, where it is not readable or is of another pod or node; a
 // pod that is bound to no node has none.
 std::expected<ParsedPod, Error> ParsePod(simdjson::dom::element element,

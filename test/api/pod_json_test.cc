@@ -392,6 +392,58 @@ TEST(PodJsonTest, KeepsAPodThatStandsOnANodeWhateverItsRequestLooksLike) {
   EXPECT_EQ(parsed->warnings.size(), 1U);
 }
 
+std::string PlacedWith(const std::string& metadata, const std::string& spec = "",
+                       const std::string& status = "{}") {
+  return R"({"metadata": )" + metadata + R"(, "spec": {"nodeName": "n", "containers": [
+          {"name": "main", "resources": {"limits": {"nvidia.com/gpu": 1}}}])" +
+         spec + R"(}, "status": )" + status + "}";
+}
+
+// Left out, its GPU would count as free.
+TEST(PodJsonTest, KeepsAPodThatStandsOnANodeWhateverElseOfItCannotBeRead) {
+  const std::string who = R"({"name": "p", "uid": "u")";
+  for (const std::string& json :
+       {PlacedWith(who + R"(, "creationTimestamp": "yesterday"})"),
+        PlacedWith(who + R"(, "creationTimestamp": 5})"),
+        PlacedWith(who + R"(, "namespace": ")" + std::string(9000, 'x') + "\"}"),
+        PlacedWith(who + R"(, "namespace": 5})"), PlacedWith(who + "}", R"(, "priority": "high")"),
+        PlacedWith(who + "}", R"(, "priority": 3000000000)"),
+        PlacedWith(who + "}", "", R"({"nominatedNodeName": 5})"),
+        PlacedWith(who + "}", "", R"({"phase": 5})"), PlacedWith(who + "}", "", "[]")}) {
+    const auto parsed = PodFromText(json);
+    ASSERT_TRUE(parsed) << parsed.error().message;
+    EXPECT_EQ(parsed->pod.uid, "u");
+    EXPECT_EQ(parsed->pod.node_name, "n");
+    EXPECT_EQ(parsed->pod.request.devices, (Counts{{"nvidia.com/gpu", 1}}));
+    EXPECT_FALSE(parsed->pod.is_unreadable);
+    EXPECT_FALSE(parsed->pod.is_finished);
+    EXPECT_FALSE(parsed->warnings.empty()) << json;
+  }
+}
+
+TEST(PodJsonTest, MakesAMissingUidOfAPodOnANodeOfItsName) {
+  for (const std::string uid : {"", R"(, "uid": "")", R"(, "uid": 5)"}) {
+    const auto parsed =
+        PodFromText(PlacedWith(R"({"name": "p", "namespace": "team-a")" + uid + "}"));
+    ASSERT_TRUE(parsed);
+    EXPECT_EQ(parsed->pod.uid, "team-a/p");
+    EXPECT_FALSE(parsed->pod.is_unreadable);
+    EXPECT_EQ(parsed->warnings.size(), 1U);
+  }
+}
+
+TEST(PodJsonTest, TakesAPodOnANodeThatSaysNotWhoItIsForUnreadable) {
+  for (const std::string metadata : {"{}", "[]", "null", R"({"name": 5})"}) {
+    const auto parsed = PodFromText(PlacedWith(metadata));
+    ASSERT_TRUE(parsed) << metadata;
+    EXPECT_EQ(parsed->pod.node_name, "n");
+    EXPECT_TRUE(parsed->pod.is_unreadable);
+    EXPECT_FALSE(parsed->pod.uid.empty());
+  }
+  EXPECT_EQ(ErrorOf(R"({"metadata": {}, "spec": {"nodeName": 5}})"),
+            "spec.nodeName: must be a string");
+}
+
 // Annotations may be edited while the pod runs.
 TEST(PodJsonTest, DropsAConstraintAboveItsLimitOnceThePodStandsOnANode) {
   std::string models = "L40S";
