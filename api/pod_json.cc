@@ -55,32 +55,71 @@ void Warn(ParsedPod& parsed, const std::string& text) {
   parsed.warnings.push_back("pod " + parsed.pod.name_space + "/" + parsed.pod.name + ": " + text);
 }
 
+// An amount as the resource counts it: thousandths of a CPU, and else whole units.
+std::optional<std::int64_t> ReadAmount(std::string_view resource, JsonElement value,
+                                       const JsonPath& path, JsonErrors& errors) {
+  const bool is_cpu = resource == "cpu";
+  const std::optional<Quantity> quantity = ReadQuantity(value, path, errors);
+  if (!quantity) return std::nullopt;
+  const std::int64_t amount = is_cpu ? quantity->milli : quantity->value;
+  if (amount < 0) {
+    errors.Add(path, "must not be negative");
+  } else if (!is_cpu && resource != "memory" && !quantity->is_whole) {
+    errors.Add(path, "must be a whole number");
+  } else {
+    return amount;
+  }
+  return std::nullopt;
+}
+
+// Where amounts are read for, and what they are called.
+struct AmountReader {
+  const ResourceNames& names;
+  ParsedPod& parsed;
+  bool IsPlaced() const { return !parsed.pod.node_name.empty(); }
+};
+
+// A share, at most its maximum. What is odd is an error, but for a pod that stands on a node: most
+// nodes know no shares, and on those it holds what it holds whatever it says of them.
+std::optional<std::int64_t> ReadShare(std::string_view resource, JsonElement value,
+                                      const JsonPath& path, AmountReader& reader,
+                                      JsonErrors& errors) {
+  JsonErrors own_errors;
+  std::optional<std::int64_t> amount = ReadAmount(resource, value, path, own_errors);
+  const std::int64_t max = AmountMax(resource, reader.names);
+  if (amount && *amount > max) {
+    own_errors.Add(path, "must be at most " + std::to_string(max));
+    amount = max;
+  }
+  if (!own_errors.First()) return amount;
+  const std::string& problem = own_errors.First()->message;
+  if (!reader.IsPlaced()) {
+    errors.Add(JsonPath{}, problem);
+    return std::nullopt;
+  }
+  if (!amount) reader.parsed.pod.has_unreadable_shares = true;
+  Warn(reader.parsed, (amount ? "has all there is: " : "may hold any share: ") + problem);
+  return amount;
+}
+
 // Adds the amounts of `resources` that `amounts` does not have yet.
-void ReadAmounts(const JsonObject& resources, const ResourceNames& names, Amounts& amounts) {
+void ReadAmounts(const JsonObject& resources, AmountReader& reader, Amounts& amounts) {
   resources.ForEachEntry([&](std::string_view resource, JsonElement value, const JsonPath& path) {
-    const bool is_cpu = resource == "cpu";
-    const bool is_host = is_cpu || resource == "memory";
-    if (!is_host && !IsCounted(resource, names) && !IsShare(resource, names)) return;
-    const std::optional<Quantity> quantity = ReadQuantity(value, path, resources.Errors());
-    if (!quantity) return;
-    const std::int64_t amount = is_cpu ? quantity->milli : quantity->value;
-    if (amount < 0) {
-      resources.Errors().Add(path, "must not be negative");
-    } else if (!is_host && !quantity->is_whole) {
-      resources.Errors().Add(path, "must be a whole number");
-    } else if (amount > AmountMax(resource, names)) {
-      resources.Errors().Add(path, "must be at most " + std::to_string(AmountMax(resource, names)));
-    } else {
-      amounts.try_emplace(std::string(resource), amount);
+    std::optional<std::int64_t> amount;
+    if (IsShare(resource, reader.names)) {
+      amount = ReadShare(resource, value, path, reader, resources.Errors());
+    } else if (resource == "cpu" || resource == "memory" || IsCounted(resource, reader.names)) {
+      amount = ReadAmount(resource, value, path, resources.Errors());
     }
+    if (amount) amounts.try_emplace(std::string(resource), *amount);
   });
 }
 
 // `resources` of a container or a pod: requests, and limits where those lack a name.
-Amounts ReadRequests(const JsonObject& resources, const ResourceNames& names) {
+Amounts ReadRequests(const JsonObject& resources, AmountReader& reader) {
   Amounts amounts;
-  ReadAmounts(resources.Object("requests"), names, amounts);
-  ReadAmounts(resources.Object("limits"), names, amounts);
+  ReadAmounts(resources.Object("requests"), reader, amounts);
+  ReadAmounts(resources.Object("limits"), reader, amounts);
   return amounts;
 }
 
@@ -131,10 +170,11 @@ void LimitDeviceResources(const JsonObject& spec, Pod& pod) {
   }
 }
 
-void ReadContainers(const JsonObject& spec, const ResourceNames& names, Pod& pod) {
+void ReadContainers(const JsonObject& spec, AmountReader& reader) {
+  Pod& pod = reader.parsed.pod;
   const auto read = [&](const JsonObject& container, ContainerKind kind) {
     ContainerRequest request =
-        ToContainerRequest(ReadRequests(container.Object("resources"), names), names);
+        ToContainerRequest(ReadRequests(container.Object("resources"), reader), reader.names);
     request.name = container.String("name", kNameBytesMax);
     request.kind = kind;
     pod.containers.push_back(std::move(request));
@@ -149,14 +189,15 @@ void ReadContainers(const JsonObject& spec, const ResourceNames& names, Pod& pod
 }
 
 // Pod-level resources win over what the containers add up to; overhead comes on top of either.
-void ReadHost(const JsonObject& spec, const ResourceNames& names, Pod& pod) {
+void ReadHost(const JsonObject& spec, AmountReader& reader) {
+  Pod& pod = reader.parsed.pod;
   Amounts overhead_amounts;
-  ReadAmounts(spec.Object("overhead"), names, overhead_amounts);
+  ReadAmounts(spec.Object("overhead"), reader, overhead_amounts);
   const binpack::HostResources overhead{.cpu_milli = AmountOf(overhead_amounts, "cpu"),
                                         .memory_bytes = AmountOf(overhead_amounts, "memory")};
   std::vector<ContainerRequest> whole_pod(1);
   whole_pod.front().host = scheduler::EffectiveHost(pod.containers, {});
-  const Amounts pod_level = ReadRequests(spec.Object("resources"), names);
+  const Amounts pod_level = ReadRequests(spec.Object("resources"), reader);
   if (pod_level.contains("cpu")) whole_pod.front().host.cpu_milli = AmountOf(pod_level, "cpu");
   if (pod_level.contains("memory")) {
     whole_pod.front().host.memory_bytes = AmountOf(pod_level, "memory");
@@ -424,14 +465,15 @@ std::optional<Error> ReadIdentity(simdjson::dom::element element, ParsedPod& par
 
 // What it asks for, but for which GPUs it accepts.
 std::optional<Error> ReadRequest(simdjson::dom::element element, const ResourceNames& names,
-                                 Pod& pod) {
+                                 ParsedPod& parsed) {
   JsonErrors errors;
   const JsonObject root(element, errors);
   const JsonObject spec = root.Object("spec");
-  pod.has_soft_constraints = HasSoftConstraints(spec);
-  pod.selects_nodes = SelectsNodes(spec);
-  ReadContainers(spec, names, pod);
-  ReadHost(spec, names, pod);
+  parsed.pod.has_soft_constraints = HasSoftConstraints(spec);
+  parsed.pod.selects_nodes = SelectsNodes(spec);
+  AmountReader reader{.names = names, .parsed = parsed};
+  ReadContainers(spec, reader);
+  ReadHost(spec, reader);
   return errors.First();
 }
 
@@ -478,7 +520,7 @@ std::expected<ParsedPod, Error> ParsePod(simdjson::dom::element element,
   Pod& pod = parsed.pod;
   if (auto error = ReadIdentity(element, parsed)) return std::unexpected(*std::move(error));
   const bool is_placed = !pod.node_name.empty();
-  if (auto error = ReadRequest(element, names, pod)) {
+  if (auto error = ReadRequest(element, names, parsed)) {
     if (!is_placed) return std::unexpected(*std::move(error));
     Warn(parsed, "may hold anything on its node: " + error->message);
     pod.containers.clear();

@@ -45,7 +45,8 @@ struct ParsedPod {
 // Requests count, and limits where the requests lack the name; zero asks for nothing. A container
 // that asks for gpumem, gpumem-percentage or gpucores has a fraction of as many GPUs as it names
 // (one if it names none; no fraction if it names zero); MiB win over a percentage.
-// A pod that stands on a node is never left out: a request that cannot be read makes it
+// A pod that stands on a node is never left out: shares beyond their maximum are that maximum, and
+// those that cannot be read are dropped; any other request that cannot be read makes it
 // `is_unreadable`, and so does a missing name; a missing UID is made of namespace and name; a
 // constraint, an age, a priority and whatever else cannot be read is dropped. Each with a warning.
 // The record is dropped, with a warning, where it is not readable or is of another pod or node; a

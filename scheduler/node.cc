@@ -226,7 +226,10 @@ Node BuildNode(Inventory inventory, std::vector<Holder> holders) {
   GpuIdentities identities(inventory.devices);
   for (Holder& holder : holders) PlaceHolder(inventory, state, identities, holder);
   std::optional<Reason> closed = inventory.closed;
-  const auto is_unreadable = [](const Holder& holder) { return holder.pod->is_unreadable; };
+  const auto is_unreadable = [&](const Holder& holder) {
+    return holder.pod->is_unreadable ||
+           (inventory.serves_fractions && holder.pod->has_unreadable_shares);
+  };
   // A cordon is no matter to pods that tolerate it; this is.
   if ((!closed || closed == Reason::kNodeCordoned) && std::ranges::any_of(holders, is_unreadable)) {
     closed = Reason::kNodeHolderUnreadable;

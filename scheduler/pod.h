@@ -63,11 +63,12 @@ struct Pod {
   bool is_finished = false;     // phase Succeeded or Failed: holds nothing
   // It stands on a node, and what it asks for cannot be read: it may hold anything there.
   bool is_unreadable = false;
-  bool has_soft_constraints = false;  // preferred affinity or ScheduleAnyway spread of its own
-  bool selects_nodes = false;         // by nodeSelector, or by affinity that is required
+  bool has_unreadable_shares = false;  // likewise, but of what only nodes with fractions serve
+  bool has_soft_constraints = false;   // preferred affinity or ScheduleAnyway spread of its own
+  bool selects_nodes = false;          // by nodeSelector, or by affinity that is required
   // What kube-scheduler last wrote about why it waits (condition PodScheduled); for people.
   std::string unscheduled_message;
-  std::int64_t created_s = 0;         // creationTimestamp, seconds since 1970
+  std::int64_t created_s = 0;                // creationTimestamp, seconds since 1970
   std::vector<ContainerRequest> containers;  // init containers first, in the order of the spec
   DeviceRequest request;
   binpack::HostResources host;           // effective, overhead included; pods 1

@@ -385,11 +385,45 @@ TEST(PodJsonTest, RefusesAnnotationsThatAreNoStrings) {
 TEST(PodJsonTest, KeepsAPodThatStandsOnANodeWhateverItsRequestLooksLike) {
   const auto parsed = PodFromText(
       R"({"metadata": {"name": "p", "uid": "u"}, "spec": {"nodeName": "n", "containers": [
-          {"name": "main", "resources": {"limits": {"nvidia.com/gpucores": "101"}}}]}})");
+          {"name": "main", "resources": {"limits": {"nvidia.com/gpu": "1.5"}}}]}})");
   ASSERT_TRUE(parsed);
   EXPECT_TRUE(parsed->pod.is_unreadable);
   EXPECT_EQ(parsed->pod.node_name, "n");
   EXPECT_EQ(parsed->warnings.size(), 1U);
+}
+
+std::string PlacedWithLimits(const std::string& limits) {
+  return R"({"metadata": {"name": "p", "uid": "u"}, "spec": {"nodeName": "n", "containers": [
+          {"name": "main", "resources": {"limits": )" +
+         limits + "}}]}}";
+}
+
+// Nobody has more than all of a GPU, and kubectl lets everybody write it.
+TEST(PodJsonTest, CutsTheSharesOfAPodThatStandsOnANodeToWhatThereIs) {
+  const auto parsed = PodFromText(
+      PlacedWithLimits(R"({"nvidia.com/gpumem-percentage": 101, "nvidia.com/gpucores": "200"})"));
+  ASSERT_TRUE(parsed);
+  EXPECT_FALSE(parsed->pod.is_unreadable);
+  EXPECT_FALSE(parsed->pod.has_unreadable_shares);
+  EXPECT_EQ(
+      parsed->pod.request.fractions,
+      (std::vector<binpack::Fraction>{{.gpus = 1, .memory_percent = 100, .cores_percent = 100}}));
+  EXPECT_EQ(parsed->warnings.size(), 2U);
+  EXPECT_EQ(parsed->warnings.back(),
+            "pod default/p: has all there is: spec.containers[0].resources.limits"
+            "[\"nvidia.com/gpucores\"]: must be at most 100");
+}
+
+TEST(PodJsonTest, DropsTheSharesOfAPodThatStandsOnANodeWhereTheyCannotBeRead) {
+  for (const std::string share : {"\"many\"", "-1", "\"0.5\"", "{}"}) {
+    const auto parsed = PodFromText(
+        PlacedWithLimits(R"({"nvidia.com/gpu": 2, "nvidia.com/gpumem": )" + share + "}"));
+    ASSERT_TRUE(parsed);
+    EXPECT_FALSE(parsed->pod.is_unreadable);
+    EXPECT_TRUE(parsed->pod.has_unreadable_shares);
+    EXPECT_EQ(parsed->pod.request.devices, (Counts{{"nvidia.com/gpu", 2}}));
+    EXPECT_EQ(parsed->warnings.size(), 1U);
+  }
 }
 
 std::string PlacedWith(const std::string& metadata, const std::string& spec = "",

@@ -390,5 +390,19 @@ TEST(FilterTest, ANodeWithAHolderThatCannotBeReadTakesNoPodThatAsksForDevices) {
   EXPECT_EQ(verdict_of("q nvidia.com/gpu=1"), Reason::kFits);
 }
 
+// It holds the one GPU that it names; what it says of shares nobody reads there.
+TEST(FilterTest, SharesThatCannotBeReadMatterOnNodesWithFractionsAlone) {
+  Pod odd = PodFromText("p nvidia.com/gpu=1 node=n");
+  odd.has_unreadable_shares = true;
+  Inventory node = WholeInventory("n", 2);
+  EXPECT_EQ(ReasonOn(SnapshotOf({node}, {odd}), PodFromText("q nvidia.com/gpu=1"), "n"),
+            Reason::kFits);
+  EXPECT_EQ(ReasonOn(SnapshotOf({node}, {odd}), PodFromText("q nvidia.com/gpu=2"), "n"),
+            Reason::kGpusTaken);
+  node.serves_fractions = true;
+  EXPECT_EQ(ReasonOn(SnapshotOf({node}, {odd}), PodFromText("q nvidia.com/gpu=1"), "n"),
+            Reason::kNodeHolderUnreadable);
+}
+
 }  // namespace
 }  // namespace offcut::scheduler
