@@ -138,6 +138,7 @@ ContainerRequest ToContainerRequest(const Amounts& amounts, const ResourceNames&
   const bool is_fraction = memory_mib > 0 || memory_percent > 0 || cores_percent > 0;
   for (const auto& [resource, count] : amounts) {
     if (count == 0 || !IsCounted(resource, names)) continue;
+    if (is_fraction) request.unshared_devices.push_back({.resource = resource, .count = count});
     if (is_fraction && resource == names.gpu) continue;
     request.devices.push_back({.resource = resource, .count = count});
   }

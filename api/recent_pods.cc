@@ -17,8 +17,10 @@ std::size_t MemoryOf(const scheduler::Pod& pod) {
   for (const scheduler::ContainerRequest& container : pod.containers) {
     bytes += sizeof container + container.name.capacity();
     add_resources(container.devices);
+    add_resources(container.unshared_devices);
   }
   add_resources(pod.request.devices);
+  add_resources(pod.request.unshared_devices);
   bytes += pod.request.fractions.size() * sizeof(binpack::Fraction);
   const binpack::GpuConstraint& constraint = pod.request.constraint;
   for (const auto* names : {&constraint.models_allowed, &constraint.models_denied,

@@ -44,7 +44,9 @@ bool AnyContainerAsksForMoreThanOne(const Pod& pod, std::string_view resource) {
 // Without the constraint: whoever holds devices is past it.
 NodeShape ShapeOfDevices(const Inventory& inventory, const Pod& pod) {
   NodeShape result;
-  for (const ResourceCount& asked : pod.request.devices) {
+  const bool is_unshared = !pod.request.fractions.empty() && !inventory.serves_fractions;
+  for (const ResourceCount& asked :
+       is_unshared ? pod.request.unshared_devices : pod.request.devices) {
     const Offer* offer = FindOffer(inventory, asked.resource);
     if (offer == nullptr) {
       result.missing.push_back(asked.resource);

@@ -55,6 +55,13 @@ std::vector<ResourceCount> EffectiveDevices(const std::vector<ContainerRequest>&
   return devices;
 }
 
+std::vector<ResourceCount> UnsharedDevices(std::vector<ContainerRequest> containers) {
+  for (ContainerRequest& container : containers) {
+    if (container.fraction) container.devices = container.unshared_devices;
+  }
+  return EffectiveDevices(containers);
+}
+
 bool AsksForAllMemory(const binpack::Fraction& fraction) {
   return fraction.memory_mib == 0 &&
          (fraction.memory_percent == 0 || fraction.memory_percent >= 100);
@@ -118,9 +125,11 @@ std::vector<binpack::Fraction> EffectiveFractions(const std::vector<ContainerReq
 
 DeviceRequest EffectiveRequest(const std::vector<ContainerRequest>& containers,
                                binpack::GpuConstraint constraint) {
-  return {.devices = EffectiveDevices(containers),
-          .fractions = EffectiveFractions(containers),
-          .constraint = std::move(constraint)};
+  DeviceRequest request{.devices = EffectiveDevices(containers),
+                        .fractions = EffectiveFractions(containers),
+                        .constraint = std::move(constraint)};
+  if (!request.fractions.empty()) request.unshared_devices = UnsharedDevices(containers);
+  return request;
 }
 
 binpack::HostResources EffectiveHost(const std::vector<ContainerRequest>& containers,

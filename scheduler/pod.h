@@ -29,16 +29,19 @@ enum class ContainerKind {
 struct ContainerRequest {
   std::string name;
   ContainerKind kind = ContainerKind::kApp;
-  std::vector<ResourceCount> devices;         // counted resources of ours, by name
-  std::optional<binpack::Fraction> fraction;  // gpumem, gpumem-percentage or gpucores asked;
-                                              // then `devices` does not have the GPU count
-  binpack::HostResources host;                // its CPU and memory; pods 0
+  std::vector<ResourceCount> devices;           // counted resources of ours, by name
+  std::optional<binpack::Fraction> fraction;    // gpumem, gpumem-percentage or gpucores asked;
+                                                // then `devices` does not have the GPU count
+  std::vector<ResourceCount> unshared_devices;  // with a fraction: `devices` and the GPU count
+  binpack::HostResources host;                  // its CPU and memory; pods 0
 };
 
 // What the whole pod asks for at once.
 struct DeviceRequest {
   std::vector<ResourceCount> devices;        // by name, ascending; each name once
   std::vector<binpack::Fraction> fractions;  // one a container
+  // With fractions: what the kubelet gives where nobody serves them, which is whole GPUs, or slots.
+  std::vector<ResourceCount> unshared_devices;
   binpack::GpuConstraint constraint;
 
   bool empty() const { return devices.empty() && fractions.empty(); }

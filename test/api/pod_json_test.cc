@@ -1,14 +1,18 @@
 #include "api/pod_json.h"
 
+#include <algorithm>
 #include <string>
 
 #include <gtest/gtest.h>
 
 #include "test/api/object_text.h"
+#include "test/testing/worlds.h"
 
 namespace offcut::api {
 namespace {
 
+using offcut::testing::SnapshotOf;
+using offcut::testing::WholeInventory;
 using testing::JsonString;
 using testing::PodFromText;
 
@@ -396,6 +400,20 @@ std::string PlacedWithLimits(const std::string& limits) {
   return R"({"metadata": {"name": "p", "uid": "u"}, "spec": {"nodeName": "n", "containers": [
           {"name": "main", "resources": {"limits": )" +
          limits + "}}]}}";
+}
+
+// A kubelet that knows no shares gives the GPU that is named, and nothing where none is.
+TEST(PodJsonTest, APodWithSharesHoldsItsGpusWhereNobodyServesShares) {
+  const auto free_beside = [](const std::string& limits) {
+    const auto snapshot =
+        SnapshotOf({WholeInventory("n", 4)}, {MustParse(PlacedWithLimits(limits))});
+    return std::ranges::count_if(snapshot.FindNode("n")->state.gpus, [](const auto& gpu) {
+      return !std::get<binpack::WholeGpu>(gpu.state).taken;
+    });
+  };
+  EXPECT_EQ(free_beside(R"({"nvidia.com/gpu": 3, "nvidia.com/gpumem": 100})"), 1);
+  EXPECT_EQ(free_beside(R"({"nvidia.com/gpu": 1, "nvidia.com/gpucores": 200})"), 3);
+  EXPECT_EQ(free_beside(R"({"nvidia.com/gpumem": 100})"), 4);
 }
 
 // Nobody has more than all of a GPU, and kubectl lets everybody write it.

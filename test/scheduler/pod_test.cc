@@ -76,6 +76,19 @@ TEST(EffectiveRequestTest, KeepsOneFractionAContainerInTheirOrder) {
             (Shares{first, second}));
 }
 
+// App 2 + 1 of which the 2 beside a share; the init container's 4 are more.
+TEST(EffectiveRequestTest, CountsGpusBesideSharesForNodesThatServeNone) {
+  const ContainerRequest shared{.fraction = binpack::Fraction{.gpus = 2, .memory_mib = 1},
+                                .unshared_devices = {{"nvidia.com/gpu", 2}}};
+  ContainerRequest plain{.devices = {{"nvidia.com/gpu", 1}}};
+  EXPECT_EQ(EffectiveRequest({shared, plain}, {}).unshared_devices,
+            (std::vector<ResourceCount>{{"nvidia.com/gpu", 3}}));
+  ContainerRequest init{.kind = ContainerKind::kInit, .devices = {{"nvidia.com/gpu", 4}}};
+  EXPECT_EQ(EffectiveRequest({init, shared, plain}, {}).unshared_devices,
+            (std::vector<ResourceCount>{{"nvidia.com/gpu", 4}}));
+  EXPECT_TRUE(EffectiveRequest({plain}, {}).unshared_devices.empty());
+}
+
 TEST(EffectiveRequestTest, LetsAnInitContainerUseAnAppContainersShare) {
   const binpack::Fraction app{.gpus = 1, .memory_mib = 8000, .cores_percent = 30};
   EXPECT_EQ(Fractions({Shared(Kind::kInit, {.gpus = 1, .memory_mib = 4000, .cores_percent = 30}),
