@@ -1,5 +1,6 @@
 #include "api/binding.h"
 
+#include <cassert>
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -13,6 +14,47 @@ using scheduler::PodPhase;
 using scheduler::Prefilter;
 using scheduler::Reason;
 using scheduler::Snapshot;
+
+namespace {
+
+// Whether that may have come about since filter let the pod pass: others were faster, devices fell
+// ill, the node was closed or deleted. The other reasons say that nobody can have offered the node.
+bool IsOfChangedState(Reason reason) {
+  switch (reason) {
+    case Reason::kNodeUnknown:
+    case Reason::kNodeCordoned:
+    case Reason::kNodeReconfiguring:
+    case Reason::kNodeMigInvalid:
+    case Reason::kNodeAgentUnsupported:
+    case Reason::kNodeHolderUnreadable:
+    case Reason::kHostCpu:
+    case Reason::kHostMemory:
+    case Reason::kHostPods:
+    case Reason::kDevicesUnhealthy:
+    case Reason::kGpusTaken:
+    case Reason::kSlotsTaken:
+    case Reason::kInstancesTaken:
+    case Reason::kFragmented:
+    case Reason::kSharersTaken:
+    case Reason::kGpuMemoryTaken:
+    case Reason::kGpuCoresTaken:
+      return true;
+    case Reason::kFits:
+    case Reason::kResourceNotOffered:
+    case Reason::kFractionsNotServed:
+    case Reason::kModelNotAccepted:
+    case Reason::kUuidNotAccepted:
+    case Reason::kProfileNotOnModel:
+    case Reason::kExceedsNode:
+    case Reason::kSlotsPerContainer:
+    case Reason::kPodReservedElsewhere:
+      return false;
+  }
+  assert(false);
+  return false;
+}
+
+}  // namespace
 
 std::expected<OpenBinding, std::string> ReserveForBind(
     scheduler::StateStore& store, const scheduler::Policy& policy, Metrics& metrics,
@@ -40,7 +82,7 @@ std::expected<OpenBinding, std::string> ReserveForBind(
   }
   if (reason == Reason::kFits) return binding;
   const auto& info = InfoOf(reason);
-  metrics.CountBindConflict();
+  if (IsOfChangedState(reason)) metrics.CountBindConflict();
   LogBind(args.pod_namespace, args.pod_name, args.node, info.code);
   return std::unexpected(std::string(info.text));
 }

@@ -26,7 +26,8 @@ struct OpenBinding {
 // out. Error: the bind is refused by this text.
 using Preparation = std::function<std::expected<void, std::string>(scheduler::Snapshot&)>;
 
-// Reserves devices for `pod` on the newest state, and logs and counts what is refused. A bind that
+// Reserves devices for `pod` on the newest state, and logs what is refused; counts it as a
+// conflict where the state may have changed since filter. A bind that
 // comes again finds its own reservation. Error: what kube-scheduler is told; the state is as it
 // was.
 // Thread-safe.

@@ -123,8 +123,10 @@ Metrics::Metrics(std::string_view version, std::span<const scheduler::ReasonInfo
       &AddFamily(prometheus::BuildGauge(), series_->registry, "offcut_nodes", "Nodes known.")
            .Add({});
   series_->bind_conflicts =
-      &AddFamily(prometheus::BuildCounter(), series_->registry, "offcut_bind_conflicts_total",
-                 "Binds that failed because the state had changed since filter.")
+      &AddFamily(
+           prometheus::BuildCounter(), series_->registry, "offcut_bind_conflicts_total",
+           "Binds refused since what filter had offered was taken, ill, closed or gone, or since "
+           "the pod had been bound, deleted or gated by others.")
            .Add({});
   series_->drift =
       &AddFamily(prometheus::BuildCounter(), series_->registry, "offcut_device_drift_total",

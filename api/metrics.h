@@ -36,7 +36,8 @@ class Metrics {
   // offcut_rejections_total{reason}: `count` nodes refused for `reason`, which is not kFits.
   void CountRejections(scheduler::Reason reason, std::uint64_t count);
 
-  // offcut_bind_conflicts_total: a bind that failed because the state had changed since filter.
+  // offcut_bind_conflicts_total: a bind that failed because the state had changed since filter. Not
+  // one that no filter can have led to: for a node that cannot serve the pod, or a second node.
   void CountBindConflict();
 
   // offcut_ledger_ghosts_total: pods that had gone without our seeing it, found by a relist.

@@ -124,6 +124,28 @@ TEST(BindingTest, RefusesAndCountsWhatTheNewestStateHasNoRoomFor) {
   EXPECT_EQ(world.store.Read()->FindPod("uid-b"), nullptr);
 }
 
+// No filter offered them: a node without the resource, one that is too small, and a second node.
+TEST(BindingTest, CountsNoConflictWhereTheStateHasNotChanged) {
+  World world;
+  world.store.Update([](scheduler::Snapshot& next) { next.PutNode(WholeInventory("n2", 1)); });
+  scheduler::Policy& policy = world.policy;
+  policy.resources.ignored_by_scheduler = {"nvidia.com/mig-1g.5gb"};
+  EXPECT_FALSE(world.Bind("train-7 nvidia.com/mig-1g.5gb=1", kTrainOnN1));
+  EXPECT_FALSE(world.Bind("train-7 nvidia.com/gpu=2", kTrainOnN1));
+  world.MustBind(kTrain);
+  ExtenderBindingArgs second = kTrainOnN1;
+  second.node = "n2";
+  EXPECT_FALSE(world.Bind(kTrain, second));
+  EXPECT_NE(world.metrics.Print().find("offcut_bind_conflicts_total 0"), std::string::npos);
+}
+
+TEST(BindingTest, CountsANodeThatIsGoneAsAConflict) {
+  World world;
+  world.store.Update([](scheduler::Snapshot& next) { next.RemoveNode("n1"); });
+  EXPECT_FALSE(world.Bind(kTrain, kTrainOnN1));
+  EXPECT_NE(world.metrics.Print().find("offcut_bind_conflicts_total 1"), std::string::npos);
+}
+
 TEST(BindingTest, RefusesAUidUnderAnotherName) {
   World world;
   ExtenderBindingArgs wrong_name = kTrainOnN1;
