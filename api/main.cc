@@ -302,7 +302,8 @@ int Run(int argc, char** argv) {
   }
   const int code = command();
   std::cout.flush();
-  if (std::cout) return code;
+  // What a server prints is news of its start; it has ended well whoever reads them no more.
+  if (std::cout || app.got_subcommand("serve")) return code;
   fmt::print(stderr, "offcut: the output could not be written\n");
   return EXIT_FAILURE;
 }

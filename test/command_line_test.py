@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+"""The rules that only the whole program can break: its flags, and its exit codes.
+
+Usage: command_line_test.py OFFCUT [TEST ...]
+"""
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+import urllib.request
+
+OFFCUT = ""
+PATIENCE_S = 60
+NODE = '{"kind": "Node", "apiVersion": "v1", "metadata": {"name": "n1"}}'
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return server.getsockname()[1]
+
+
+def run(*arguments):
+    """The exit code and what stands on standard error."""
+    done = subprocess.run(
+        [OFFCUT, *arguments], capture_output=True, text=True, timeout=PATIENCE_S, check=False
+    )
+    return done.returncode, done.stderr
+
+
+class CommandLineTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.snapshot = os.path.join(self.folder.name, "nodes.json")
+        with open(self.snapshot, "w", encoding="utf-8") as file:
+            file.write(NODE)
+
+    def serve(self, output):
+        """The server, once it is ready."""
+        health = free_port()
+        process = subprocess.Popen(
+            [OFFCUT, "serve", "--snapshot", self.snapshot, "--bind-address", "127.0.0.1:0",
+             "--health-bind-address", f"127.0.0.1:{health}",
+             "--metrics-bind-address", "127.0.0.1:0"],
+            stdout=output, stderr=subprocess.DEVNULL)
+        self.addCleanup(process.kill)
+        end = time.monotonic() + PATIENCE_S
+        while time.monotonic() < end and process.poll() is None:
+            try:
+                with urllib.request.urlopen(f"http://127.0.0.1:{health}/readyz", timeout=5):
+                    return process
+            except OSError:
+                time.sleep(0.02)
+        self.fail("the server was not ready in time")
+
+    def test_a_server_whose_output_nobody_reads_ends_well(self):
+        with open("/dev/full", "wb") as full:
+            process = self.serve(full)
+            process.send_signal(signal.SIGTERM)
+            self.assertEqual(process.wait(PATIENCE_S), 0)
+
+    def test_a_result_that_cannot_be_written_is_a_failure(self):
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run([OFFCUT, "policy", "schema"], stdout=full,
+                                  stderr=subprocess.DEVNULL, timeout=PATIENCE_S, check=False)
+        self.assertEqual(done.returncode, 1)
+
+
+if __name__ == "__main__":
+    OFFCUT = sys.argv.pop(1)
+    unittest.main()
