@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <cstdint>
 #include <iterator>
 #include <optional>
 #include <ostream>
 #include <set>
 #include <string_view>
+#include <system_error>
 #include <tuple>
 #include <utility>
 
@@ -102,6 +105,19 @@ bool IsObjectName(std::string_view name) {
          std::ranges::all_of(name, [&](char c) { return is_lower(c) || c == '-' || c == '.'; });
 }
 
+// Whether "HOST[:PORT][/PATH]" has a port from 1 to 65535, or none.
+bool HasGoodPort(std::string_view rest) {
+  const std::string_view authority = rest.substr(0, rest.find('/'));
+  const std::size_t host_end = authority.starts_with('[') ? authority.find(']') : 0;
+  if (host_end == std::string_view::npos) return false;
+  const std::size_t colon = authority.find(':', host_end);
+  if (colon == std::string_view::npos) return true;
+  const std::string_view text = authority.substr(colon + 1);
+  std::uint16_t port = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), port);
+  return failure == std::errc() && end == text.data() + text.size() && port > 0;
+}
+
 bool IsTls(const KubeSchedulerSettings& settings) {
   return settings.url_prefix.starts_with(kTlsScheme);
 }
@@ -118,6 +134,9 @@ std::expected<void, Error> CheckUrl(const KubeSchedulerSettings& settings) {
   });
   if (rest.empty() || rest.starts_with('/') || rest.starts_with(':') || has_odd) {
     return Bad(fmt::format("--url-prefix: '{}' is not SCHEME://HOST:PORT/PATH", url));
+  }
+  if (!HasGoodPort(rest)) {
+    return Bad(fmt::format("--url-prefix: '{}' has a port that is not from 1 to 65535", url));
   }
   return {};
 }

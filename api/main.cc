@@ -1,4 +1,5 @@
 // The command line: which command, with which settings. Every command is a function elsewhere.
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -106,7 +107,14 @@ std::function<void()> AddClusterAccess(CLI::App& serve, ServeSettings& settings)
                   "httpTimeout")
       ->check(CLI::Range(100, 600'000))
       ->capture_default_str();
-  return [&settings] { settings.bind_timeout = std::chrono::milliseconds(bind_timeout_ms); };
+  return [&settings] {
+    settings.bind_timeout = std::chrono::milliseconds(bind_timeout_ms);
+    // No range excludes what is no number.
+    if (std::isnan(settings.kube_qps)) throw CLI::ValidationError("--kube-api-qps", "is no number");
+    if (std::isnan(settings.kube_burst)) {
+      throw CLI::ValidationError("--kube-api-burst", "is no number");
+    }
+  };
 }
 
 void AddServe(CLI::App& app, Command& command) {
@@ -155,6 +163,10 @@ void AddServe(CLI::App& app, Command& command) {
   serve->callback([&command, take_leader_election, take_cluster] {
     take_cluster();
     take_leader_election();
+    if (settings.leader_elect && !settings.snapshot_files.empty()) {
+      throw CLI::ValidationError("--leader-elect",
+                                 "needs a cluster; with --snapshot there is none");
+    }
     command = [] {
       settings.log_format =
           log_format == "json" ? offcut::api::LogFormat::kJson : offcut::api::LogFormat::kText;
@@ -267,6 +279,18 @@ void AddVersion(CLI::App& app, Command& command) {
   });
 }
 
+// An empty value is an unset variable in somebody's script, and would silently be the default.
+void RefuseEmptyValues(CLI::App& app) {
+  const auto check = [](const std::string& value) {
+    return value.empty() ? std::string("is given without a value") : std::string();
+  };
+  for (CLI::Option* option : app.get_options(
+           [](const CLI::Option* each) { return each->get_items_expected_max() > 0; })) {
+    option->check(check, "");
+  }
+  for (CLI::App* command : app.get_subcommands({})) RefuseEmptyValues(*command);
+}
+
 constexpr int kUsageError = 2;  // as getopt's users and Go's flag package have it
 
 // CLI11 looks for what is missing before it looks at what it does not know, and would answer
@@ -295,6 +319,7 @@ int Run(int argc, char** argv) {
   AddKubeConfig(app, command);
   AddPolicy(app, command);
   AddVersion(app, command);
+  RefuseEmptyValues(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

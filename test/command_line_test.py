@@ -69,6 +69,34 @@ class CommandLineTest(unittest.TestCase):
                                   stderr=subprocess.DEVNULL, timeout=PATIENCE_S, check=False)
         self.assertEqual(done.returncode, 1)
 
+    def test_an_empty_value_is_refused_by_the_name_of_its_flag(self):
+        for command, flags in {
+            ("serve",): ("--snapshot", "--policy", "--kubeconfig", "--bind-address",
+                         "--health-bind-address", "--metrics-bind-address", "--tls-cert-file",
+                         "--tls-client-ca-file", "--leader-elect-lease-name", "--pod-name",
+                         "--max-body-bytes"),
+            ("kube-config",): ("--policy", "--url-prefix", "--ca-file", "--scheduler-name",
+                               "--leader-elect-resource-name"),
+            ("explain", "pod"): ("--snapshot", "--policy"),
+        }.items():
+            for flag in flags:
+                code, text = run(*command, flag, "")
+                self.assertEqual(code, 2, flag)
+                self.assertIn(flag, text)
+
+    def test_files_need_no_leader(self):
+        for kind in "lease", "service":
+            code, text = run("serve", "--snapshot", self.snapshot, "--leader-elect", kind,
+                             "--pod-name", "p")
+            self.assertEqual(code, 2)
+            self.assertIn("--leader-elect: needs a cluster", text)
+
+    def test_a_rate_is_a_number(self):
+        for flag in "--kube-api-qps", "--kube-api-burst":
+            code, text = run("serve", flag, "nan")
+            self.assertEqual(code, 2)
+            self.assertIn(flag, text)
+
 
 if __name__ == "__main__":
     OFFCUT = sys.argv.pop(1)

@@ -136,9 +136,15 @@ TEST(KubeSchedulerConfigTest, ChecksWhoAnswersOverTls) {
 }
 
 TEST(KubeSchedulerConfigTest, RefusesWhatIsNoUrlAndNoName) {
-  for (const std::string url : {"127.0.0.1:8080", "http://", "http:///v1", "http://a b",
-                                "http://:1", "http://a/v1?x", "ftp://a", "http://a\n"}) {
+  for (const std::string url :
+       {"127.0.0.1:8080", "http://", "http:///v1", "http://a b", "http://:1", "http://a/v1?x",
+        "ftp://a", "http://a\n", "http://a:0/v1", "http://a:65536", "http://a:-1", "http://a:80x",
+        "http://a:/v1", "http://[::1/v1", "http://[::1]:70000/v1"}) {
     EXPECT_THAT(TextOf({.url_prefix = url}), HasSubstr("--url-prefix: ")) << url;
+  }
+  for (const std::string url :
+       {"http://a", "http://a/v1:0", "http://a:65535/v1", "http://[::1]", "http://[::1]:1/v1"}) {
+    EXPECT_THAT(TextOf({.url_prefix = url}), Not(HasSubstr("--url-prefix: "))) << url;
   }
   for (const std::string name : {"", "Upper", "-a", "a: b", "a\nb"}) {
     EXPECT_THAT(TextOf({.scheduler_name = name}), HasSubstr("--scheduler-name: ")) << name;
