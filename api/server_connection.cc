@@ -217,9 +217,16 @@ ServerAwaitable<ServerConnection::Outcome> ServerConnection::ReadHead() {
     if (!received) co_return Gone();
   }
   stream_.ExpireAfter(settings_.read_timeout);
+  std::size_t head_bytes = 0;  // that the parser has taken; Beast's limit forgets them
   while (!parser.is_header_done()) {
     error_code error;
-    received_.consume(parser.put(received_.data(), error));
+    const std::size_t taken = parser.put(received_.data(), error);
+    received_.consume(taken);
+    head_bytes += taken;
+    const std::size_t waiting = parser.is_header_done() ? 0 : received_.size();
+    if (head_bytes + waiting > settings_.header_bytes_max) {
+      co_return RefuseUnparsed(http::error::header_limit, settings_);
+    }
     if (error == http::error::need_more) {
       const bool received = co_await Receive();
       if (!received) co_return Gone();

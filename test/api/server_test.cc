@@ -503,6 +503,26 @@ TEST(ServerTest, RefusesAHeaderOverTheLimit) {
   EXPECT_TRUE(client.WaitForClose());
 }
 
+// "GET / HTTP/1.1\r\n" 16, "Host: a\r\n" 9, "\r\n" 2, and between them lines of 6: 27 + 6 x 162 =
+// 999.
+TEST(ServerTest, CountsEveryByteOfAHeaderHoweverItComes) {
+  const auto server = StartServer(Echo, {.header_bytes_max = 999});
+  std::string lines;
+  for (int i = 0; i < 162; ++i) lines += "X: y\r\n";
+  const auto status_of = [&](const std::string& header, std::size_t piece_bytes) {
+    Client client(server->Port());
+    for (std::size_t at = 0; at < header.size(); at += piece_bytes) {
+      client.Send(header.substr(at, piece_bytes));
+    }
+    return client.Receive().status;
+  };
+  for (const std::size_t piece_bytes : {std::size_t{100}, std::size_t{5000}}) {
+    EXPECT_EQ(status_of("GET / HTTP/1.1\r\nHost: a\r\n" + lines + "\r\n", piece_bytes), 200);
+    EXPECT_EQ(status_of("GET / HTTP/1.1\r\nHost: ab\r\n" + lines + "\r\n", piece_bytes), 431);
+    EXPECT_EQ(status_of("GET / HTTP/1.1\r\nHost: a\r\n" + lines + lines, piece_bytes), 431);
+  }
+}
+
 // Where the body ends must not be a matter of opinion, or a proxy before us can be fooled.
 TEST(ServerTest, RefusesALengthBesideChunks) {
   const auto server = StartServer(Echo);
