@@ -64,6 +64,26 @@ std::unexpected<HttpRefusal> RefuseUnparsed(error_code error, const ServerSettin
 
 bool StatusHasBody(int status) { return status >= 200 && status != 204 && status != 304; }
 
+// RFC 9112, 3.2: a request of HTTP/1.1 has one Host, which we take whatever it says.
+bool HasGoodHost(const http::fields& fields, unsigned version) {
+  const auto count = fields.count(http::field::host);
+  return count == 1 || (count == 0 && version < 11);
+}
+
+// The target as the handlers know it. RFC 9112, 3.2.2: a server accepts "http://host/v1/filter",
+// too, as a proxy is sent it, and is whatever host that names.
+std::string_view OriginForm(std::string_view target) {
+  for (const std::string_view scheme : {"http://", "https://"}) {
+    if (!beast::iequals(beast::string_view(target.data(), std::min(target.size(), scheme.size())),
+                        beast::string_view(scheme.data(), scheme.size()))) {
+      continue;
+    }
+    const std::size_t path = target.find_first_of("/?", scheme.size());
+    return path == std::string_view::npos ? "/" : target.substr(path);
+  }
+  return target;
+}
+
 // Appends the header of `response`. `connection` is the value of its Connection field, or empty.
 void AppendHead(std::string& out, const HttpResponse& response, std::string_view connection,
                 std::string_view date) {
@@ -234,6 +254,9 @@ ServerAwaitable<ServerConnection::Outcome> ServerConnection::ReadHead() {
       co_return RefuseUnparsed(error, settings_);
     }
   }
+  if (!HasGoodHost(parser.get(), parser.get().version())) {
+    co_return Refuse(400, "Host is missing, or is there more than once");
+  }
   co_return Outcome{};
 }
 
@@ -340,7 +363,7 @@ void ServerConnection::CallHandler() {
   const RequestId id{id_, sequence_};
   const auto& head = memory_->parser->get();
   const HttpRequest request{.method = ToStd(head.method_string()),
-                            .target = ToStd(head.target()),
+                            .target = OriginForm(ToStd(head.target())),
                             .content_type = ToStd(head[http::field::content_type]),
                             .body = memory_->body.Padded()};
   auto answer = std::make_shared<Answer>(listener_.weak_from_this(), id, memory_);

@@ -222,7 +222,8 @@ TEST(ServerTest, HandsOverWhatTheRequestSaid) {
   });
   Client client(server->Port());
   client.Ask(
-      "POST /v1/filter?x=1 HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n"
+      "POST /v1/filter?x=1 HTTP/1.1\r\nHost: a\r\nContent-Type: "
+      "application/json\r\nContent-Length: 2\r\n\r\n"
       "{}");
   EXPECT_EQ(seen, "POST|/v1/filter?x=1|application/json|{}");
 }
@@ -292,7 +293,7 @@ TEST(ServerTest, ReadsAChunkedBodyHoweverItIsCut) {
   const auto server = StartServer(Echo);
   Client client(server->Port());
   rc::check("one connection, any chunks, any cuts", [&](const std::vector<std::string>& chunks) {
-    std::string request = "POST /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
+    std::string request = "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
     std::string body;
     for (const std::string& chunk : chunks) {
       if (chunk.empty()) continue;  // would be the last chunk
@@ -310,7 +311,7 @@ TEST(ServerTest, ReadsAnEmptyChunkedBodyByteByByte) {
   const auto server = StartServer(Echo);
   Client client(server->Port());
   const std::string request =
-      "POST /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
+      "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
       "0\r\n\r\n";
   for (int i = 0; i < 20; ++i) {
     for (const char byte : request) client.Send({&byte, 1});
@@ -322,7 +323,7 @@ TEST(ServerTest, AnswersPipelinedRequestsInTheirOrder) {
   const auto server = StartServer(Echo);
   Client client(server->Port());
   const std::string chunked =
-      "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n2\r\ncc\r\n0\r\n\r\n";
+      "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\ncc\r\n0\r\n\r\n";
   client.Send(Post("a") + Post("") + chunked + std::string{kGet} + Post(std::string(50'000, 'e')));
   EXPECT_EQ(client.Receive().body, "a");
   EXPECT_EQ(client.Receive().body, "");
@@ -358,7 +359,7 @@ TEST(ServerTest, AnswersAClientThatHasFinishedSending) {
 TEST(ServerTest, TellsAClientThatWaitsToGoOn) {
   const auto server = StartServer(Echo);
   Client client(server->Port());
-  client.Send("POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n");
+  client.Send("POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n");
   EXPECT_EQ(client.Receive().status, 100);
   EXPECT_EQ(client.Ask("body").body, "body");
 }
@@ -366,7 +367,7 @@ TEST(ServerTest, TellsAClientThatWaitsToGoOn) {
 TEST(ServerTest, RefusesABodyTooLargeInsteadOfTellingTheClientToGoOn) {
   const auto server = StartServer(Echo, {.body_bytes_max = 3});
   Client client(server->Port());
-  client.Send("POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n");
+  client.Send("POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n");
   EXPECT_EQ(client.Receive().status, 413);
 }
 
@@ -376,7 +377,7 @@ TEST(ServerTest, LeavesTheBodyOutOfTheAnswerToHead) {
   const auto server =
       StartServer([](const HttpRequest&, const Respond& respond) { respond(Ok("four")); });
   Client client(server->Port());
-  client.Send("HEAD / HTTP/1.1\r\n\r\n");
+  client.Send("HEAD / HTTP/1.1\r\nHost: a\r\n\r\n");
   EXPECT_THAT(client.Receive(/*with_body=*/false).head, HasSubstr("Content-Length: 4\r\n"));
   EXPECT_EQ(client.Ask(kGet).body, "four");
 }
@@ -440,7 +441,7 @@ TEST(ServerTest, KeepsAnHttp10ConnectionThatAsksForIt) {
 TEST(ServerTest, RefusesALengthOverTheLimitBeforeTheBodyComes) {
   const auto server = StartServer(Echo, {.body_bytes_max = 100});
   Client client(server->Port());
-  const Reply reply = client.Ask("POST / HTTP/1.1\r\nContent-Length: 101\r\n\r\n");
+  const Reply reply = client.Ask("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 101\r\n\r\n");
   EXPECT_EQ(reply.status, 413);
   EXPECT_EQ(reply.body, R"({"error":"body exceeds 100 bytes"})");
   EXPECT_THAT(reply.head, HasSubstr("Connection: close\r\n"));
@@ -467,8 +468,8 @@ TEST(ServerTest, RefusesChunksThatTogetherExceedTheLimit) {
   const auto server = StartServer(Echo, {.body_bytes_max = 100});
   Client client(server->Port());
   const std::string chunk = "3c\r\n" + std::string(60, 'x') + "\r\n";
-  const Reply reply =
-      client.Ask("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk + chunk);
+  const Reply reply = client.Ask(
+      "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk + chunk);
   EXPECT_EQ(reply.status, 413);
   EXPECT_TRUE(client.WaitForClose());
 }
@@ -476,8 +477,9 @@ TEST(ServerTest, RefusesChunksThatTogetherExceedTheLimit) {
 TEST(ServerTest, RefusesChunkExtensionsWithoutEnd) {
   const auto server = StartServer(Echo, {.header_bytes_max = 1000});
   Client client(server->Port());
-  const Reply reply = client.Ask("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3;" +
-                                 std::string(2000, 'x'));
+  const Reply reply =
+      client.Ask("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3;" +
+                 std::string(2000, 'x'));
   EXPECT_EQ(reply.status, 431);
 }
 
@@ -498,13 +500,46 @@ TEST(ServerTest, RefusesABadRequestLine) {
 TEST(ServerTest, RefusesAHeaderOverTheLimit) {
   const auto server = StartServer(Echo, {.header_bytes_max = 1000});
   Client client(server->Port());
-  const Reply reply = client.Ask("GET / HTTP/1.1\r\nX: " + std::string(2000, 'x') + "\r\n\r\n");
+  const Reply reply =
+      client.Ask("GET / HTTP/1.1\r\nHost: a\r\nX: " + std::string(2000, 'x') + "\r\n\r\n");
   EXPECT_EQ(reply.status, 431);
   EXPECT_TRUE(client.WaitForClose());
 }
 
-// "GET / HTTP/1.1\r\n" 16, "Host: a\r\n" 9, "\r\n" 2, and between them lines of 6: 27 + 6 x 162 =
-// 999.
+// As a proxy is asked. Only who sends it knows what it calls us.
+TEST(ServerTest, TakesATargetInAbsoluteForm) {
+  const auto server = StartServer([](const HttpRequest& request, const Respond& respond) {
+    respond(Ok(std::string(request.target)));
+  });
+  Client client(server->Port());
+  const auto seen = [&](const std::string& target) {
+    return client.Ask("GET " + target + " HTTP/1.1\r\nHost: a\r\n\r\n").body;
+  };
+  EXPECT_EQ(seen("http://a/v1/filter?x=1"), "/v1/filter?x=1");
+  EXPECT_EQ(seen("HTTPS://user@a:8443/v1"), "/v1");
+  EXPECT_EQ(seen("http://a"), "/");
+  EXPECT_EQ(seen("http://a?x"), "?x");
+  EXPECT_EQ(seen("/http://a/v1"), "/http://a/v1");
+  EXPECT_EQ(seen("ftp://a/v1"), "ftp://a/v1");
+}
+
+TEST(ServerTest, WantsOneHost) {
+  const auto server = StartServer(Echo);
+  for (const std::string head : {"GET / HTTP/1.1\r\n"
+                                 "\r\n",
+                                 "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+                                 "GET / HTTP/1.0\r\nHost: a\r\nHost: a\r\n\r\n"}) {
+    Client client(server->Port());
+    const Reply reply = client.Ask(head);
+    EXPECT_EQ(reply.status, 400) << head;
+    EXPECT_THAT(reply.body, HasSubstr("Host"));
+    EXPECT_TRUE(client.WaitForClose());
+  }
+  EXPECT_EQ(Client(server->Port()).Ask("GET / HTTP/1.0\r\n\r\n").status, 200);
+  EXPECT_EQ(Client(server->Port()).Ask("GET / HTTP/1.1\r\nHost:\r\n\r\n").status, 200);
+}
+
+// "GET / HTTP/1.1\r\n" 16, "Host: a\r\n" 9, "\r\n" 2, and lines of 6: 27 + 6 x 162 = 999.
 TEST(ServerTest, CountsEveryByteOfAHeaderHoweverItComes) {
   const auto server = StartServer(Echo, {.header_bytes_max = 999});
   std::string lines;
@@ -528,7 +563,8 @@ TEST(ServerTest, RefusesALengthBesideChunks) {
   const auto server = StartServer(Echo);
   Client client(server->Port());
   EXPECT_EQ(client
-                .Ask("POST / HTTP/1.1\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n"
+                .Ask("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nTransfer-Encoding: "
+                     "chunked\r\n\r\n"
                      "0\r\n\r\n")
                 .status,
             400);
@@ -538,8 +574,8 @@ TEST(ServerTest, RefusesTransferCodingsOtherThanChunked) {
   const auto server = StartServer(Echo);
   for (const std::string coding : {"gzip", "gzip, chunked", "identity"}) {
     Client client(server->Port());
-    const Reply reply =
-        client.Ask("POST / HTTP/1.1\r\nTransfer-Encoding: " + coding + "\r\n\r\n0\r\n\r\n");
+    const Reply reply = client.Ask("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: " + coding +
+                                   "\r\n\r\n0\r\n\r\n");
     EXPECT_EQ(reply.status, 501) << coding;
     EXPECT_TRUE(client.WaitForClose());
   }
@@ -550,8 +586,9 @@ TEST(ServerTest, SurvivesAnyBytes) {
   rc::check("any bytes, then a request of another client", [&server](const std::string& tail) {
     Client client(server->Port());
     client.Send(*rc::gen::element<std::string>(
-        "", "G", "POST / HTTP/1.1\r\n", "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n",
-        "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n"));
+        "", "G", "POST / HTTP/1.1\r\nHost: a\r\n",
+        "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n"));
     for (const std::string_view piece : Cut(tail)) client.Send(piece);
     client.CloseSend();
     RC_ASSERT(client.WaitForClose());
@@ -573,7 +610,7 @@ TEST(ServerTest, ClosesOnAHeaderThatDoesNotEnd) {
 TEST(ServerTest, ClosesOnAHeaderThatDribbles) {
   const auto server = StartServer(Echo, {.read_timeout = milliseconds{50}});
   Client client(server->Port());
-  client.Send("POST / HTTP/1.1\r\nX: ");
+  client.Send("POST / HTTP/1.1\r\nHost: a\r\nX: ");
   std::atomic<bool> closed = false;
   const std::jthread dribble([&] {
     const steady_clock::time_point end = Soon();
@@ -586,14 +623,14 @@ TEST(ServerTest, ClosesOnAHeaderThatDribbles) {
 TEST(ServerTest, ClosesOnABodyThatDoesNotEnd) {
   const auto server = StartServer(Echo, {.read_timeout = milliseconds{5}});
   Client client(server->Port());
-  client.Send("POST / HTTP/1.1\r\nContent-Length: 4\r\n\r\nbod");
+  client.Send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbod");
   EXPECT_TRUE(client.WaitForClose());
 }
 
 TEST(ServerTest, ClosesOnChunksThatDoNotEnd) {
   const auto server = StartServer(Echo, {.read_timeout = milliseconds{5}});
   Client client(server->Port());
-  client.Send("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbo");
+  client.Send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbo");
   EXPECT_TRUE(client.WaitForClose());
 }
 
@@ -738,7 +775,7 @@ TEST(ServerTest, ForgetsAClientThatVanishesInItsBody) {
   const auto server = StartServer(Echo);
   {
     const Client client(server->Port());
-    client.Send("POST / HTTP/1.1\r\nContent-Length: 1000\r\n\r\nhalf");
+    client.Send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\nhalf");
   }
   Client other(server->Port());
   EXPECT_EQ(other.Ask(Post("x")).body, "x");
@@ -979,7 +1016,7 @@ TEST(ServerTest, DrainClosesIdleConnections) {
 TEST(ServerTest, DrainReadsARequestThatHasBegunToCome) {
   const auto server = StartServer(Echo, kShortLinger);
   Client client(server->Port());
-  client.Send("POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n");
+  client.Send("POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n");
   ASSERT_EQ(client.Receive().status, 100);  // so the header is read, and the body awaited
   auto drained = std::async(std::launch::async, [&] { return server->Drain(Soon()); });
   WaitUntilRefused(server->Port());

@@ -32,8 +32,8 @@ using ::testing::HasSubstr;
 constexpr std::string_view kGet = "GET /x HTTP/1.1\r\nHost: a\r\n\r\n";
 
 std::string Post(std::string_view body) {
-  return "POST /echo HTTP/1.1\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" +
-         std::string{body};
+  return "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: " + std::to_string(body.size()) +
+         "\r\n\r\n" + std::string{body};
 }
 
 HttpResponse Ok(std::string body) {
@@ -154,7 +154,7 @@ TEST_F(ServerTlsTest, SaysThatNothingFollowsWhenItCloses) {
   const auto server = Start();
   TlsClient client(server->Port(), Trusting());
   ASSERT_EQ(client.ShakeHands(), "");
-  EXPECT_EQ(client.Ask("GET / HTTP/1.1\r\nConnection: close\r\n\r\n"), "");
+  EXPECT_EQ(client.Ask("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"), "");
   EXPECT_TRUE(client.EndsInGoodOrder());
 }
 
@@ -238,7 +238,7 @@ TEST_F(ServerTlsTest, ClosesOnABodyThatDoesNotEnd) {
   const auto server = Start(Echo, {.read_timeout = milliseconds{20}});
   TlsClient client(server->Port(), Trusting());
   ASSERT_EQ(client.ShakeHands(), "");
-  client.Send("POST / HTTP/1.1\r\nContent-Length: 1000\r\n\r\nhalf");
+  client.Send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\nhalf");
   EXPECT_TRUE(client.WaitForRawClose());
 }
 
