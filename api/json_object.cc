@@ -55,18 +55,25 @@ void JsonErrors::Add(const JsonPath& path, std::string_view problem, ErrorKind k
 }
 
 std::optional<JsonElement> FindMember(simdjson::dom::object object, std::string_view key) {
-  JsonElement found;
-  if (object.at_key(key).get(found) == simdjson::SUCCESS) return NullIsAbsent(found);
+  std::optional<JsonElement> exact;
+  std::optional<JsonElement> in_other_case;
   for (const auto& [other_key, value] : object) {
-    if (EqualsIgnoringCase(other_key, key)) return NullIsAbsent(value);
+    if (other_key == key) {
+      exact = value;
+    } else if (EqualsIgnoringCase(other_key, key)) {
+      in_other_case = value;
+    }
   }
-  return std::nullopt;
+  const std::optional<JsonElement>& found = exact ? exact : in_other_case;
+  return found ? NullIsAbsent(*found) : std::nullopt;
 }
 
 std::optional<JsonElement> FindEntry(simdjson::dom::object object, std::string_view key) {
-  JsonElement found;
-  if (object.at_key(key).get(found) != simdjson::SUCCESS) return std::nullopt;
-  return NullIsAbsent(found);
+  std::optional<JsonElement> found;
+  for (const auto& [other_key, value] : object) {
+    if (other_key == key) found = value;
+  }
+  return found ? NullIsAbsent(*found) : std::nullopt;
 }
 
 std::optional<std::string_view> ReadString(JsonElement element, const JsonPath& path,

@@ -1,8 +1,8 @@
 // Reads members of a JSON object that follows Go's encoding of a Kubernetes type.
 //
 // What surprises: Go matches a struct's keys without regard to ASCII case, so every reader here
-// does (an exact match wins); keys of maps (labels, annotations, resource names) stay exact. A null
-// is as good as absent.
+// does (an exact match wins); keys of maps (labels, annotations, resource names) stay exact. Of
+// members of one key the last counts. A null is as good as absent.
 // Errors stick: a reader goes on with empty values after the first one and the caller looks once,
 // at the end, at the JsonErrors that it passed in. This keeps readers of forty members readable.
 // Not synchronised; views live as long as the simdjson document.
@@ -115,7 +115,7 @@ class JsonObject {
   }
 
   // Calls `visit(std::string_view key, JsonElement value, const JsonPath& path)` for each entry
-  // that is not null.
+  // that is not null, in their order: also for those that a later one of the same key replaces.
   template <typename Visit>
   void ForEachEntry(Visit visit) const {
     if (!object_) return;

@@ -104,6 +104,7 @@ std::optional<std::int64_t> ReadShare(std::string_view resource, JsonElement val
 
 // Adds the amounts of `resources` that `amounts` does not have yet.
 void ReadAmounts(const JsonObject& resources, AmountReader& reader, Amounts& amounts) {
+  Amounts own;
   resources.ForEachEntry([&](std::string_view resource, JsonElement value, const JsonPath& path) {
     std::optional<std::int64_t> amount;
     if (IsShare(resource, reader.names)) {
@@ -111,8 +112,9 @@ void ReadAmounts(const JsonObject& resources, AmountReader& reader, Amounts& amo
     } else if (resource == "cpu" || resource == "memory" || IsCounted(resource, reader.names)) {
       amount = ReadAmount(resource, value, path, resources.Errors());
     }
-    if (amount) amounts.try_emplace(std::string(resource), *amount);
+    if (amount) own.insert_or_assign(std::string(resource), *amount);
   });
+  amounts.merge(own);
 }
 
 // `resources` of a container or a pod: requests, and limits where those lack a name.

@@ -27,6 +27,17 @@ TEST_F(JsonObjectTest, PrefersTheExactMember) {
   EXPECT_EQ(object.String("nodeName"), "right");
 }
 
+// As Go does: who reads the object before or after us must see the same in it.
+TEST_F(JsonObjectTest, TakesTheLastOfMembersOfOneKey) {
+  const JsonObject object(
+      Element(R"({"a": "1", "a": "2", "A": "3", "B": "4", "b": "5", "c": "6", "c": null})"),
+      errors_);
+  EXPECT_EQ(object.String("a"), "2");
+  EXPECT_EQ(object.Entry("a"), "2");
+  EXPECT_EQ(object.String("b"), "5");
+  EXPECT_FALSE(object.Has("c"));
+}
+
 TEST_F(JsonObjectTest, KeepsMapKeysExact) {
   const JsonObject object(Element(R"({"App": "x"})"), errors_);
   EXPECT_EQ(object.Entry("app"), std::nullopt);

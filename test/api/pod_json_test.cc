@@ -124,6 +124,12 @@ TEST(PodJsonTest, ReadsOurResourcesByExactNameAndLeavesOthers) {
                                          {"nvidia.com/mig-2g.10gb.shared", 4}}));
 }
 
+TEST(PodJsonTest, TakesTheLastOfTwoAmountsOfOneResource) {
+  EXPECT_EQ(
+      MustParse(PodWithLimits(R"({"nvidia.com/gpu": "1", "nvidia.com/gpu": "8"})")).request.devices,
+      (Counts{{"nvidia.com/gpu", 8}}));
+}
+
 TEST(PodJsonTest, DropsZeroCounts) {
   const scheduler::Pod pod =
       MustParse(PodWithLimits(R"({"nvidia.com/gpu": "0", "nvidia.com/gpumem": "0"})"));
