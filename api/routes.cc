@@ -33,6 +33,7 @@ using scheduler::Snapshot;
 using scheduler::Verdict;
 
 constexpr Prefilter kPrefilter = Prefilter::kByKubeScheduler;
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 std::optional<ExtenderVerb> VerbOf(std::string_view path) {
   if (path.starts_with("/v1/")) path.remove_prefix(3);
@@ -55,6 +56,9 @@ std::optional<HttpResponse> Refuse(const HttpRequest& request) {
   if (request.method != "POST") return MethodNotAllowed("POST");
   if (!IsJson(request.content_type))
     return ErrorAnswer(415, "content type must be application/json");
+  if (request.body.starts_with(kByteOrderMark)) {
+    return ErrorAnswer(400, "the body begins with a byte order mark, which JSON has not");
+  }
   return std::nullopt;
 }
 

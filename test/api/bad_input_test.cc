@@ -73,6 +73,12 @@ TEST_F(BadInputTest, WhatIsNoJsonIs400) {
   }
 }
 
+TEST_F(BadInputTest, AByteOrderMarkIs400AndSaysSo) {
+  const HttpResponse answer = world_.Post("/v1/filter", "\xEF\xBB\xBF{}");
+  EXPECT_EQ(answer.status, 400);
+  EXPECT_THAT(answer.body, HasSubstr("byte order mark"));
+}
+
 TEST_F(BadInputTest, NestingThatIsTooDeepInThePodIs400) {
   const std::string deep = std::string(100'000, '[') + std::string(100'000, ']');
   for (const std::string verb : {"filter", "prioritize", "preempt"}) {
