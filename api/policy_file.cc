@@ -391,6 +391,24 @@ void CheckNames(const scheduler::ResourceNames& names, const Value& section, con
   }
 }
 
+// A setting for a resource that no pod may ask us for in slots would never be looked at.
+void CheckFailRequests(const scheduler::ResourceNames& names, const Value& section,
+                       const Place& place, ErrorList& errors) {
+  const auto& fields = std::get<Object>(section.content);
+  const auto field = std::ranges::find(fields, "failRequestsGreaterThanOne", &Member::key);
+  if (field == fields.end()) return;
+  const std::string pointer = ChildPointer(place.pointer, field->key);
+  const std::string shared = names.gpu + names.shared_suffix;
+  for (const Member& member : std::get<Object>(field->value.content)) {
+    const bool is_profile =
+        member.key.size() > names.mig_prefix.size() && member.key.starts_with(names.mig_prefix);
+    if (member.key == names.gpu || member.key == shared || is_profile) continue;
+    errors.Add({member.position, ChildPointer(pointer, member.key)}, PolicyErrorCode::kUnknownValue,
+               "got " + Quoted(member.key) + ", allowed " + Quoted(names.gpu) + ", " +
+                   Quoted(shared) + " and names that begin with " + Quoted(names.mig_prefix));
+  }
+}
+
 void ReadResources(const Value& value, const Place& place, ErrorList& errors,
                    scheduler::ResourceNames& names) {
   const std::size_t errors_before = errors.size();
@@ -421,6 +439,7 @@ void ReadResources(const Value& value, const Place& place, ErrorList& errors,
   // the operator has put in their places.
   if (errors.size() != errors_before) return;
   CheckNames(names, value, place, errors);
+  CheckFailRequests(names, value, place, errors);
   // The default is "the fractions", whatever they are called.
   if (!names_ignored) {
     names.ignored_by_scheduler = {names.gpu_memory, names.gpu_memory_percent, names.gpu_cores};

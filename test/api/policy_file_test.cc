@@ -202,6 +202,19 @@ TEST(PolicyFileTest, SaysWhatTypeItGotAndWhatIsAllowed) {
                   "string \"yes\", allowed true or false"));
 }
 
+TEST(PolicyFileTest, RefusesASettingForAResourceThatIsNotCounted) {
+  EXPECT_THAT(
+      ErrorsOf(ReadBody("resources: {failRequestsGreaterThanOne: {nvidia.com/gpumem: true}}")),
+      ElementsAre(AllOf(HasSubstr("unknown-value /resources/failRequestsGreaterThanOne/"
+                                  "nvidia.com~1gpumem: got \"nvidia.com/gpumem\", allowed "),
+                        HasSubstr("\"nvidia.com/gpu\", \"nvidia.com/gpu.shared\" and names that "
+                                  "begin with \"nvidia.com/mig-\""))));
+  EXPECT_THAT(ErrorsOf(ReadBody("resources: {gpu: a.example/gpu, failRequestsGreaterThanOne: "
+                                "{nvidia.com/gpu: true, a.example/gpu: true, "
+                                "nvidia.com/mig-1g.5gb.shared: true}}")),
+              ElementsAre(HasSubstr("got \"nvidia.com/gpu\", allowed \"a.example/gpu\"")));
+}
+
 TEST(PolicyFileTest, RefusesAWeightThatNoIntegerHolds) {
   EXPECT_THAT(ErrorsOf(ReadBody("packing: {weights: {gpu: 99999999999999999999}}")),
               ElementsAre(HasSubstr("out-of-range /packing/weights/gpu: got the number 1e+20")));
