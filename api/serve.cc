@@ -48,19 +48,31 @@ void WaitForEnd(const sigset_t& signals) {
   spdlog::info("signal {}: draining", signal);
 }
 
-std::expected<std::unique_ptr<Server>, Error> Listen(std::string_view name,
+// What listens, and the flag that says where.
+struct ListenerName {
+  std::string_view name;
+  std::string_view flag;
+};
+
+std::expected<std::unique_ptr<Server>, Error> Listen(ListenerName listener,
                                                      const std::string& address,
                                                      ServerSettings settings, HttpHandler handler,
                                                      Metrics& metrics, std::ostream& out) {
   const auto parsed = ParseListenAddress(address);
-  if (!parsed) return std::unexpected(parsed.error());
+  if (!parsed) {
+    return std::unexpected(
+        Error{parsed.error().kind, fmt::format("{}: {}", listener.flag, parsed.error().message)});
+  }
   settings.address = parsed->address;
   settings.port = parsed->port;
-  auto server = Server::Start(settings, std::move(handler), metrics.EventsOf(name));
-  if (server) {
-    fmt::print(out, "listening {} {}\n", name, ToText({parsed->address, (*server)->Port()}));
-    out.flush();
+  auto server = Server::Start(settings, std::move(handler), metrics.EventsOf(listener.name));
+  if (!server) {
+    return std::unexpected(
+        Error{server.error().kind,
+              fmt::format("{} {}: {}", listener.flag, address, server.error().message)});
   }
+  fmt::print(out, "listening {} {}\n", listener.name, ToText({parsed->address, (*server)->Port()}));
+  out.flush();
   return server;
 }
 
@@ -102,7 +114,7 @@ std::expected<Servers, Error> StartServers(const ServeSettings& settings, World&
                                 world.cluster.get()};
   Servers servers;
   auto extender = Listen(
-      "extender", bind_address, verbs,
+      {"extender", "--bind-address"}, bind_address, verbs,
       [context](const HttpRequest& request, const Respond& respond) {
         AnswerExtender(context, request, respond);
       },
@@ -111,7 +123,7 @@ std::expected<Servers, Error> StartServers(const ServeSettings& settings, World&
   servers.extender = *std::move(extender);
 
   auto health = Listen(
-      "health", settings.health_bind_address, reads,
+      {"health", "--health-bind-address"}, settings.health_bind_address, reads,
       [&world](const HttpRequest& request, const Respond& respond) {
         const std::vector<ReadyCheck> checks = {
             {"state-synced", [&world] { return world.IsSynced(); }},
@@ -125,7 +137,7 @@ std::expected<Servers, Error> StartServers(const ServeSettings& settings, World&
   servers.health = *std::move(health);
 
   auto metrics = Listen(
-      "metrics", settings.metrics_bind_address, reads,
+      {"metrics", "--metrics-bind-address"}, settings.metrics_bind_address, reads,
       [&world](const HttpRequest& request, const Respond& respond) {
         const auto snapshot = world.store.Read();
         world.metrics.SetLogLinesDropped(world.log.Dropped());

@@ -71,9 +71,8 @@ std::expected<void, Error> Listener::Listen() {
   if (!error) std::ignore = acceptor_.listen(kAcceptBacklog, error);
   if (!error) port_ = acceptor_.local_endpoint(error).port();
   if (error) {
-    return std::unexpected(Error{ErrorKind::kUnavailable,
-                                 fmt::format("cannot listen on {} port {}: {}", settings.address,
-                                             settings.port, error.message())});
+    return std::unexpected(
+        Error{ErrorKind::kUnavailable, fmt::format("cannot listen: {}", error.message())});
   }
   return {};
 }

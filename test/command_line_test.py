@@ -84,6 +84,21 @@ class CommandLineTest(unittest.TestCase):
                 self.assertEqual(code, 2, flag)
                 self.assertIn(flag, text)
 
+    def test_an_address_that_cannot_be_had_names_the_flag_that_asked_for_it(self):
+        addresses = {flag: "127.0.0.1:0" for flag in (
+            "--bind-address", "--health-bind-address", "--metrics-bind-address")}
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            address = f"127.0.0.1:{taken.getsockname()[1]}"
+            for flag in addresses:
+                arguments = [word for pair in {**addresses, flag: address}.items()
+                             for word in pair]
+                code, text = run("serve", "--snapshot", self.snapshot, *arguments)
+                self.assertEqual(code, 1)
+                self.assertIn(f"offcut: {flag} {address}: cannot listen: ", text)
+        code, text = run("serve", "--snapshot", self.snapshot, "--bind-address", "here")
+        self.assertEqual(code, 1)
+        self.assertIn('offcut: --bind-address: "here" is no listen address', text)
+
     def test_files_need_no_leader(self):
         for kind in "lease", "service":
             code, text = run("serve", "--snapshot", self.snapshot, "--leader-elect", kind,

@@ -916,7 +916,7 @@ TEST(ServerTest, RefusesAPortThatIsTaken) {
   const auto other = Server::Start({.port = server->Port()}, Echo);
   ASSERT_FALSE(other.has_value());
   EXPECT_EQ(other.error().kind, ErrorKind::kUnavailable);
-  EXPECT_THAT(other.error().message, HasSubstr("cannot listen on 127.0.0.1 port"));
+  EXPECT_THAT(other.error().message, HasSubstr("cannot listen: "));
 }
 
 TEST(ServerTest, RefusesAnAddressThatIsNone) {
