@@ -32,13 +32,13 @@ int ExitStatusOf(const std::expected<void, api::Error>& result) {
   return EXIT_FAILURE;
 }
 
-// 0, with a message, where the traces are not there: a bench that cannot be run has not failed.
+// Who asks for a snapshot goes on to use it, so that without one this has failed.
 int Import(ImportSettings settings) {
   if (settings.nodes.empty() || settings.pods.empty()) {
     const auto traces = FindTraces();
     if (!traces) {
-      std::cout << TracesMissingText();
-      return EXIT_SUCCESS;
+      std::cerr << TracesMissingText();
+      return EXIT_FAILURE;
     }
     if (settings.nodes.empty()) settings.nodes = (*traces / kTraceNodesFile).string();
     if (settings.pods.empty()) settings.pods = (*traces / kTracePodsFile).string();
@@ -51,7 +51,8 @@ int Import(ImportSettings settings) {
   return EXIT_SUCCESS;
 }
 
-// Imports the trace for the time of the run where no snapshot is named.
+// Imports the trace for the time of the run where no snapshot is named. 0, with a message, where it
+// is not there: a bench that cannot be run has not failed.
 int Http(HttpBenchSettings settings) {
   if (!settings.snapshot.empty()) return ExitStatusOf(RunHttpBench(settings, std::cout));
   const auto traces = FindTraces();

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The rules that only the whole program can break: its flags, and its exit codes.
 
-Usage: command_line_test.py OFFCUT [TEST ...]
+Usage: command_line_test.py OFFCUT OFFCUT_BENCH [TEST ...]
 """
 import os
 import signal
@@ -14,6 +14,7 @@ import unittest
 import urllib.request
 
 OFFCUT = ""
+BENCH = ""
 PATIENCE_S = 60
 NODE = '{"kind": "Node", "apiVersion": "v1", "metadata": {"name": "n1"}}'
 
@@ -99,6 +100,15 @@ class CommandLineTest(unittest.TestCase):
         self.assertEqual(code, 1)
         self.assertIn('offcut: --bind-address: "here" is no listen address', text)
 
+    def test_an_import_without_the_trace_is_a_failure(self):
+        output = os.path.join(self.folder.name, "openb.json")
+        done = subprocess.run([BENCH, "import-openb", "-o", output], capture_output=True,
+                              text=True, timeout=PATIENCE_S, check=False,
+                              env={**os.environ, "OFFCUT_TRACES": self.folder.name})
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("OFFCUT_TRACES", done.stderr)
+        self.assertEqual(done.stdout, "")
+
     def test_files_need_no_leader(self):
         for kind in "lease", "service":
             code, text = run("serve", "--snapshot", self.snapshot, "--leader-elect", kind,
@@ -115,4 +125,5 @@ class CommandLineTest(unittest.TestCase):
 
 if __name__ == "__main__":
     OFFCUT = sys.argv.pop(1)
+    BENCH = sys.argv.pop(1)
     unittest.main()
