@@ -250,10 +250,8 @@ TEST(PodJsonTest, RefusesAListAboveItsLimit) {
 // What it costs to read the globs on every node grows with their length.
 TEST(PodJsonTest, RefusesAListThatIsTooLong) {
   const std::string list = "A*,B*," + std::string(kConstraintBytesMax - 6, ' ');
-  EXPECT_EQ(ErrorOf(PodWithAnnotations(R"({"offcut.dev/gpu-models": ")" + list + ""
-}")), "");
-  EXPECT_EQ(ErrorOf(PodWithAnnotations(R"({"offcut.dev/gpu-models": " )" + list + ""
-}")),
+  EXPECT_EQ(ErrorOf(PodWithAnnotations(R"({"offcut.dev/gpu-models": ")" + list + "\"}")), "");
+  EXPECT_EQ(ErrorOf(PodWithAnnotations(R"({"offcut.dev/gpu-models": " )" + list + "\"}")),
             "metadata.annotations[\"offcut.dev/gpu-models\"]: is longer than 4096 bytes");
 }
 
