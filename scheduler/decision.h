@@ -15,9 +15,9 @@
 
 namespace offcut::scheduler {
 
-// Who has looked at the nodes before us. kube-scheduler's own filters have: then CPU, memory and
-// pod count are its business, and a node without a resource that it counts is served by DRA. Nobody
-// has: simulate and explain, where we look at everything ourselves.
+// Who has looked at the nodes before us. kube-scheduler's own filters have: then CPU, memory, pod
+// count and who tolerates a cordon are its business, and a node without a resource that it counts
+// is served by DRA. Nobody has: simulate and explain, where we look at everything ourselves.
 enum class Prefilter { kByKubeScheduler, kNone };
 
 // Whether the pod fits on the node now.
