@@ -3,7 +3,7 @@
 JOBS ?= $(shell nproc)
 RELEASE := build/release/bin
 # The programs that have tests with the label `threads`.
-THREADS_TESTS := api_test bench_test scheduler_test
+THREADS_TESTS := api_threads_test bench_test scheduler_test
 BENCH_ARGUMENTS ?= http --offcut $(RELEASE)/offcut
 BENCH_SCHEDULING_ARGUMENTS ?=
 
@@ -49,11 +49,9 @@ asan tsan:
 	@cmake --build --preset $@ --parallel $(JOBS) $(if $(filter tsan,$@),--target $(THREADS_TESTS))
 	@test/run build/$@ $(if $(filter tsan,$@),-L threads)
 
-e2e: build
-	@test/e2e/run
-
-e2e-all: build
-	@test/e2e/run all
+# OFFCUT_BINARY=build/dev/bin/offcut tests that program; without it the release build is made.
+e2e e2e-all: $(if $(OFFCUT_BINARY),,build)
+	@OFFCUT_BINARY=$(abspath $(OFFCUT_BINARY)) test/e2e/run $(if $(filter e2e-all,$@),all)
 
 lint:
 	@deploy/install-build-dependencies lint
