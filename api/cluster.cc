@@ -89,7 +89,8 @@ Cluster::Cluster(std::unique_ptr<KubeClient> client, ClusterSettings settings,
               WithFence(settings_.binder, [this] { return WhyNot().empty(); }),
               [this](const BindResult& result) { BindEnded(result); }),
       nudger_(*client_, context.store, context.policy, settings_.nudger),
-      timers_(*client_, context.store, settings_.expectations, [this] { StateChanged(); }) {
+      timers_(*client_, context.store, settings_.expectations, [this] { StateChanged(); }),
+      last_asked_(std::chrono::steady_clock::now()) {
   if (AnswersOnlyAsLeader()) {
     label_.emplace(*client_, settings_.pod_namespace, settings_.pod_name);
   }
@@ -166,6 +167,14 @@ void Cluster::WatchPods() {
                      }},
       std::mt19937_64(std::random_device()()), settings_.list_watch);
   pods_->Start();
+}
+
+void Cluster::Asked() {
+  const auto now = std::chrono::steady_clock::now();
+  const auto last = last_asked_.exchange(now);
+  const bool is_sidecar = election_ != nullptr && !AnswersOnlyAsLeader();
+  if (!is_sidecar || now - last < settings_.takeover_pause) return;
+  client_->Post([this] { WatchPods(); });
 }
 
 // What a process before us sent may still arrive at the API server.

@@ -40,6 +40,8 @@ struct ClusterSettings {
   std::string instance = "offcut";  // of this process, in events; at most 128 bytes
   // Empty: no Lease. It guards what only one replica may do in the background.
   std::optional<LeaderElectionSettings> election;
+  // A scheduler that asks after such a pause may be another: kube-scheduler's Lease lasts as long.
+  std::chrono::milliseconds takeover_pause = std::chrono::seconds{15};
   // Our own pod, where a Service stands before several replicas: it selects the one that has the
   // label kLeaderLabel, and only who leads answers. Empty: whoever is asked answers.
   std::string pod_name;
@@ -73,6 +75,10 @@ class Cluster {
 
   // Why nothing may be answered now; empty: all may be.
   std::string_view WhyNot() const;
+
+  // A scheduler has asked. After a pause it may be another one, whose predecessor asked another
+  // replica: in a sidecar the pods are then listed anew, should our watch be dead without knowing.
+  void Asked();
 
   // Calls `answer` once, with what kube-scheduler is told: empty for success.
   void Bind(ExtenderBindingArgs args, const Binder::Answer& answer) {
@@ -135,6 +141,7 @@ class Cluster {
   std::atomic<bool> pods_watched_ = false;
   // We lead, and the pods have not been listed since: a predecessor may have bound some.
   std::atomic<bool> is_taking_over_ = false;
+  std::atomic<std::chrono::steady_clock::time_point> last_asked_;
 
   // Of the client's thread.
   bool told_synced_ = false;

@@ -13,6 +13,8 @@
 #include <boost/asio/ssl/error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <fmt/format.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <openssl/ssl.h>
 #include <openssl/x509_vfy.h>
 #include <sys/socket.h>
@@ -37,6 +39,19 @@ bool ExpectName(SSL* tls, const std::string& name) {
   X509_VERIFY_PARAM_set_hostflags(rules, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
   return X509_VERIFY_PARAM_set1_host(rules, name.c_str(), name.size()) == 1 &&
          SSL_set_tlsext_host_name(tls, name.c_str()) == 1;
+}
+
+// A host that went away without a word is noticed within 30 s: an idle watch sends nothing by
+// itself. What fails is left at the system's default.
+void KeepAlive(int socket) {
+  const auto set = [socket](int level, int option, int value) {
+    setsockopt(socket, level, option, &value, sizeof value);
+  };
+  set(SOL_SOCKET, SO_KEEPALIVE, 1);
+  set(IPPROTO_TCP, TCP_KEEPIDLE, 15);  // seconds
+  set(IPPROTO_TCP, TCP_KEEPINTVL, 5);  // seconds
+  set(IPPROTO_TCP, TCP_KEEPCNT, 3);
+  set(IPPROTO_TCP, TCP_USER_TIMEOUT, 30'000);  // ms, of what was sent
 }
 
 }  // namespace
@@ -75,6 +90,7 @@ KubeAwaitable<KubeConnection::Result> KubeConnection::Connect(const KubeConfig& 
   if (error) co_return std::unexpected(Describe(error));
   error_code ignored;  // the peer may be gone already; the first write finds out
   std::ignore = socket_.set_option(tcp::no_delay(true), ignored);
+  KeepAlive(socket_.native_handle());
   co_return Result{};
 }
 

@@ -349,6 +349,7 @@ void AnswerExtender(const ExtenderContext& context, const HttpRequest& request,
     return;
   }
   if (context.cluster != nullptr) {
+    context.cluster->Asked();
     if (const std::string_view why = context.cluster->WhyNot(); !why.empty()) {
       HttpResponse answer = ErrorAnswer(503, why);
       answer.retry_after_s = 1;

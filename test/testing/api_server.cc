@@ -75,7 +75,17 @@ bool ApiServer::Answer(Peer& peer, const ApiStep& step) {
   return step.then == ApiStep::Then::kGoOn;
 }
 
+bool ApiServer::WaitForWatches(const std::string& kind, int count) {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, kPatience, [&] { return watches_[kind] >= count; });
+}
+
 void ApiServer::ServeWatch(Peer& peer, const std::string& kind) {
+  {
+    const std::lock_guard lock(mutex_);
+    ++watches_[kind];
+    changed_.notify_all();
+  }
   for (;;) {
     std::string bytes;
     {

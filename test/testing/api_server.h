@@ -44,6 +44,8 @@ class ApiServer {
   // The bytes that the watches of "nodes" or "pods" get next, heads of responses included: what one
   // has sent the next one does not send again.
   void Push(const std::string& kind, std::string bytes);
+  // Whether so many watches of that kind have been asked for, soon.
+  bool WaitForWatches(const std::string& kind, int count);
   // Ends the watch behind what was pushed.
   void CutWatch(const std::string& kind) { Push(kind, ""); }
 
@@ -58,6 +60,7 @@ class ApiServer {
   std::map<std::string, std::deque<ApiStep>> steps_;
   std::vector<PeerRequest> requests_;
   std::map<std::string, std::deque<std::string>> pushed_;  // "": a cut
+  std::map<std::string, int> watches_;                     // so far, by kind
   bool is_ending_ = false;
   ScriptedServer server_;  // last: its threads use all that stands above
 };
