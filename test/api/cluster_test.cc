@@ -343,7 +343,9 @@ TEST(ClusterTest, KeepsTheLeaseWhereABindingMayStillBeCarriedOut) {
 }
 
 TEST(ClusterTest, ForgetsNothingWhileItDoesNotWatchAndSaysSo) {
-  World world;
+  ClusterSettings settings = QuickSettings();
+  settings.list_watch.backoff = {.first = std::chrono::hours{1}, .max = std::chrono::hours{1}};
+  World world(settings);
   world.Begin({PodText(kAOnN1)});
   EXPECT_TRUE(WaitUntil([&] { return world.cluster->IsWatching(); }));
   EXPECT_THAT(world.metrics.Print(), HasSubstr("offcut_watch_up{kind=\"pods\"} 1"));
