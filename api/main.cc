@@ -15,6 +15,7 @@
 #include "api/kube_scheduler_config.h"
 #include "api/policy_command.h"
 #include "api/serve.h"
+#include "api/simulate_mig_command.h"
 #include "api/state_files.h"
 
 namespace {
@@ -22,6 +23,7 @@ namespace {
 using offcut::api::ExplainSettings;
 using offcut::api::GpusSettings;
 using offcut::api::KubeSchedulerSettings;
+using offcut::api::MigSimulationSettings;
 using offcut::api::PolicyReport;
 using offcut::api::ServeSettings;
 
@@ -270,6 +272,51 @@ void AddPolicy(CLI::App& app, Command& command) {
   });
 }
 
+// The options of `simulate --mig`; those that a replay of a trace has too are not among them.
+void AddMigOptions(CLI::App& simulate, MigSimulationSettings& settings) {
+  simulate.add_option("--model", settings.model, "GPU model with MIG")->capture_default_str();
+  simulate.add_option("--gpus", settings.gpus, "GPUs of the cluster")
+      ->check(CLI::Range(1, 10'000))
+      ->capture_default_str();
+  simulate
+      .add_option("--mix", settings.mixes,
+                  "What pods ask for: uniform, skew-small, skew-big, bimodal, or "
+                  "PROFILE=SHARE,...; may be given several times")
+      ->capture_default_str();
+  simulate
+      .add_option("--load", settings.loads,
+                  "Arriving memory slices by mean life, of the slices of all GPUs; may be given "
+                  "several times")
+      ->check(CLI::Range(0.001, 100.0))
+      ->capture_default_str();
+  simulate.add_option("--arrivals", settings.arrivals, "Pods of each run")
+      ->check(CLI::Range(1, 10'000'000))
+      ->capture_default_str();
+  simulate.add_option("--runs", settings.runs, "Runs, with seeds from --seed on")
+      ->check(CLI::Range(1, 1'000))
+      ->capture_default_str();
+}
+
+void AddSimulate(CLI::App& app, Command& command) {
+  static MigSimulationSettings settings;
+  static bool is_mig = false;
+  CLI::App* simulate = app.add_subcommand("simulate", "Compare strategies on made-up load");
+  simulate->add_flag("--mig", is_mig, "Pods that ask for one MIG instance each, under churn")
+      ->required();
+  AddMigOptions(*simulate, settings);
+  simulate
+      ->add_option("--strategy", settings.strategies,
+                   "May be given several times; each is compared with the first")
+      ->capture_default_str();
+  simulate->add_option("--seed", settings.seed)->capture_default_str();
+  simulate->add_option("-o,--output", settings.output, "table, json or csv")
+      ->check(CLI::IsMember({"table", "json", "csv"}))
+      ->capture_default_str();
+  simulate->callback([&command] {
+    command = [] { return offcut::api::SimulateMig(settings, std::cout, std::cerr); };
+  });
+}
+
 void AddVersion(CLI::App& app, Command& command) {
   app.add_subcommand("version", "Print the version")->callback([&command] {
     command = [] {
@@ -318,6 +365,7 @@ int Run(int argc, char** argv) {
   AddGpus(app, command);
   AddKubeConfig(app, command);
   AddPolicy(app, command);
+  AddSimulate(app, command);
   AddVersion(app, command);
   RefuseEmptyValues(app);
   try {
