@@ -95,7 +95,14 @@ void Binder::BindUnknown(const ExtenderBindingArgs& args, const Answer& answer, 
 }
 
 void Binder::HoldUntil(steady_clock::time_point time) {
-  client_.Post([this, time] { held_until_ = std::max(held_until_, time); });
+  const auto hold = [this, time] { held_until_ = std::max(held_until_, time); };
+  // Posted from the client's own thread it could come behind a bind that another thread has posted
+  // meanwhile.
+  if (client_.RunsInThisThread()) {
+    hold();
+  } else {
+    client_.Post(hold);
+  }
 }
 
 void Binder::Start(OpenBinding binding, const Answer& answer, Time end) {
