@@ -5,6 +5,7 @@
 #include <exception>
 #include <functional>
 #include <iostream>
+#include <optional>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -15,8 +16,10 @@
 #include "api/kube_scheduler_config.h"
 #include "api/policy_command.h"
 #include "api/serve.h"
+#include "api/simulate_command.h"
 #include "api/simulate_mig_command.h"
 #include "api/state_files.h"
+#include "binpack/strategy.h"
 
 namespace {
 
@@ -26,6 +29,7 @@ using offcut::api::KubeSchedulerSettings;
 using offcut::api::MigSimulationSettings;
 using offcut::api::PolicyReport;
 using offcut::api::ServeSettings;
+using offcut::api::SimulateSettings;
 
 constexpr const char* kSnapshotHelp =
     "File as `kubectl get nodes,pods -A -o json` (or yaml) prints it; - is standard input; may be "
@@ -272,7 +276,7 @@ void AddPolicy(CLI::App& app, Command& command) {
   });
 }
 
-// The options of `simulate --mig`; those that a replay of a trace has too are not among them.
+// The options of `simulate --mig`; those that a replay has too are not among them.
 void AddMigOptions(CLI::App& simulate, MigSimulationSettings& settings) {
   simulate.add_option("--model", settings.model, "GPU model with MIG")->capture_default_str();
   simulate.add_option("--gpus", settings.gpus, "GPUs of the cluster")
@@ -297,23 +301,78 @@ void AddMigOptions(CLI::App& simulate, MigSimulationSettings& settings) {
       ->capture_default_str();
 }
 
-void AddSimulate(CLI::App& app, Command& command) {
-  static MigSimulationSettings settings;
-  static bool is_mig = false;
-  CLI::App* simulate = app.add_subcommand("simulate", "Compare strategies on made-up load");
-  simulate->add_flag("--mig", is_mig, "Pods that ask for one MIG instance each, under churn")
-      ->required();
-  AddMigOptions(*simulate, settings);
+// The options of a replay.
+void AddReplayOptions(CLI::App& simulate, SimulateSettings& settings, CLI::Option* mig) {
   simulate
-      ->add_option("--strategy", settings.strategies,
-                   "May be given several times; each is compared with the first")
-      ->capture_default_str();
-  simulate->add_option("--seed", settings.seed)->capture_default_str();
-  simulate->add_option("-o,--output", settings.output, "table, json or csv")
+      .add_option("--nodes", settings.files.nodes,
+                  "Nodes: a CSV file of the openb trace, or what kubectl prints")
+      ->excludes(mig);
+  simulate.add_option("--pods", settings.files.pods, "Pods, likewise; it may be the same file")
+      ->excludes(mig);
+  simulate
+      .add_option(
+          "--order", settings.files.order,
+          "Who arrives: a number a line, of the pods sorted by name, from 0; without it each "
+          "pod once, by time of creation")
+      ->excludes(mig);
+  simulate
+      .add_option("--ties", settings.ties,
+                  "Of equal costs: strict, the fuller node, then by name; name; random")
+      ->check(CLI::IsMember({"strict", "name", "random"}))
+      ->capture_default_str()
+      ->excludes(mig);
+}
+
+// Throws where the options make no replay.
+void TakeReplay(const std::vector<std::string>& strategies, SimulateSettings& settings) {
+  if (settings.files.nodes.empty() || settings.files.pods.empty()) {
+    throw CLI::ValidationError("simulate", "needs --nodes and --pods, or --mig");
+  }
+  if (strategies.size() > 1) {
+    throw CLI::ValidationError("--strategy", "is one, but for --mig");
+  }
+  if (strategies.empty()) return;
+  settings.strategy = strategies.front();
+  if (offcut::binpack::FindStrategy(settings.strategy) != nullptr) return;
+  std::string names;
+  for (const auto& strategy : offcut::binpack::Strategies()) {
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", strategy.name);
+  }
+  throw CLI::ValidationError("--strategy",
+                             fmt::format("{} is none of {}", settings.strategy, names));
+}
+
+void AddSimulate(CLI::App& app, Command& command) {
+  static MigSimulationSettings mig;
+  static SimulateSettings replay;
+  static std::vector<std::string> strategies;
+  static bool is_mig = false;
+  static std::optional<std::uint64_t> seed;
+  CLI::App* simulate = app.add_subcommand(
+      "simulate", "Let pods arrive at a cluster, and show how well a strategy packs them");
+  CLI::Option* mig_flag =
+      simulate->add_flag("--mig", is_mig, "Pods that ask for one MIG instance each, under churn");
+  AddReplayOptions(*simulate, replay, mig_flag);
+  AddMigOptions(*simulate, mig);
+  simulate->add_option("--strategy", strategies,
+                       "What a placement costs; with --mig it may be given several times, and each "
+                       "is compared with the first");
+  simulate->add_option("--seed", seed, "Of whatever is random")
+      ->default_str(fmt::format("{}, with --mig {}", replay.seed, mig.seed));
+  simulate->add_option("-o,--output", mig.output, "table, json or csv")
       ->check(CLI::IsMember({"table", "json", "csv"}))
       ->capture_default_str();
   simulate->callback([&command] {
-    command = [] { return offcut::api::SimulateMig(settings, std::cout, std::cerr); };
+    if (is_mig) {
+      if (!strategies.empty()) mig.strategies = strategies;
+      mig.seed = seed.value_or(mig.seed);
+      command = [] { return offcut::api::SimulateMig(mig, std::cout, std::cerr); };
+      return;
+    }
+    TakeReplay(strategies, replay);
+    replay.seed = seed.value_or(replay.seed);
+    replay.output = mig.output;
+    command = [] { return offcut::api::Simulate(replay, std::cout, std::cerr); };
   });
 }
 

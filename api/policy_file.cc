@@ -15,6 +15,7 @@
 
 #include "api/closest_word.h"
 #include "api/document.h"
+#include "binpack/strategy.h"
 
 namespace offcut::api {
 namespace {
@@ -447,7 +448,7 @@ void ReadResources(const Value& value, const Place& place, ErrorList& errors,
 }
 
 void ReadWeights(const Value& value, const Place& place, ErrorList& errors,
-                 scheduler::PackingWeights& weights) {
+                 binpack::CostWeights& weights) {
   const auto weight_field = [&](std::string_view field, int& out) {
     return Field{field, [&errors, &out](const Value& v, const Place& p) {
                    if (const auto weight = ReadWeight(v, p, errors)) out = *weight;
@@ -463,19 +464,21 @@ void ReadWeights(const Value& value, const Place& place, ErrorList& errors,
 void ReadPacking(const Value& value, const Place& place,
                  std::span<const std::string_view> strategies, ErrorList& errors,
                  scheduler::Policy& policy) {
-  ReadFields(value, place, errors,
-             {{"strategy",
-               [&](const Value& v, const Place& p) {
-                 const std::string* name = ReadOneOf(v, p, strategies, errors);
-                 if (name != nullptr) policy.strategy = *name;
-               }},
-              {"scores", [&](const Value& v,
-                             const Place& p) { ReadEnum(v, p, kScores, errors, policy.scores); }},
-              {"ties",
-               [&](const Value& v, const Place& p) { ReadEnum(v, p, kTies, errors, policy.ties); }},
-              {"weights", [&](const Value& v, const Place& p) {
-                 ReadWeights(v, p, errors, policy.weights);
-               }}});
+  std::string strategy(policy.packing->strategy->name);
+  binpack::CostWeights weights = policy.packing->weights;
+  ReadFields(
+      value, place, errors,
+      {{"strategy",
+        [&](const Value& v, const Place& p) {
+          const std::string* name = ReadOneOf(v, p, strategies, errors);
+          if (name != nullptr) strategy = *name;
+        }},
+       {"scores",
+        [&](const Value& v, const Place& p) { ReadEnum(v, p, kScores, errors, policy.scores); }},
+       {"ties",
+        [&](const Value& v, const Place& p) { ReadEnum(v, p, kTies, errors, policy.ties); }},
+       {"weights", [&](const Value& v, const Place& p) { ReadWeights(v, p, errors, weights); }}});
+  if (auto packing = binpack::PreparePacking(strategy, weights)) policy.packing = packing;
 }
 
 scheduler::Policy ReadRoot(const Value& root, std::span<const std::string_view> strategies,
@@ -576,11 +579,11 @@ std::string PrintPolicy(const scheduler::Policy& policy) {
   out["kind"] = kPolicyKind;
   out["scheduler"]["refusals"] = NameOf(policy.refusals, kRefusals);
   Json& packing = out["packing"];
-  packing["strategy"] = policy.strategy;
+  packing["strategy"] = policy.packing->strategy->name;
   packing["scores"] = NameOf(policy.scores, kScores);
   packing["ties"] = NameOf(policy.ties, kTies);
-  packing["weights"]["gpu"] = policy.weights.gpu;
-  packing["weights"]["cpu"] = policy.weights.cpu;
+  packing["weights"]["gpu"] = policy.packing->weights.gpu;
+  packing["weights"]["cpu"] = policy.packing->weights.cpu;
   Json& resources = out["resources"];
   resources["gpu"] = names.gpu;
   resources["migPrefix"] = names.mig_prefix;

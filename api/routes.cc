@@ -167,7 +167,7 @@ HttpResponse AnswerFilter(const ExtenderContext& context, std::string_view body)
     return FilterError(std::move(pod.error().message));
   }
   const auto snapshot = context.store.Read();
-  const auto verdicts = Filter(*snapshot, *pod, *node_names, context.policy, kPrefilter);
+  const auto verdicts = context.decisions.Filter(*snapshot, *pod, *node_names);
   const auto refusals = CountRefusals(verdicts);
   for (const auto& [reason, nodes] : refusals) {
     context.metrics.CountRejections(reason, static_cast<std::uint64_t>(nodes));
@@ -191,9 +191,8 @@ HttpResponse AnswerPrioritize(const ExtenderContext& context, std::string_view b
   if (node_names == nullptr) return JsonAnswer(Print(HostPriorityList()));
   auto pod = ReadPod(*args->pod, context.policy);
   if (!pod) LogUnreadablePod("prioritize", pod.error().message);
-  const auto scores =
-      pod ? Score(*context.store.Read(), *pod, *node_names, context.policy, kPrefilter)
-          : std::vector<std::int64_t>(node_names->size(), 0);
+  const auto scores = pod ? context.decisions.Score(*context.store.Read(), *pod, *node_names)
+                          : std::vector<std::int64_t>(node_names->size(), 0);
   HostPriorityList list(node_names->size());
   for (std::size_t i = 0; i < list.size(); ++i) {
     list[i] = {.host = (*node_names)[i], .score = scores[i]};

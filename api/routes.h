@@ -17,6 +17,7 @@
 #pragma once
 
 #include "api/cluster.h"
+#include "api/decision_cache.h"
 #include "api/http.h"
 #include "api/metrics.h"
 #include "api/recent_pods.h"
@@ -29,6 +30,7 @@ namespace offcut::api {
 struct ExtenderContext {
   scheduler::StateStore& store;
   const scheduler::Policy& policy;
+  DecisionCache& decisions;  // of that policy
   RecentPods& recent_pods;
   Metrics& metrics;
   Cluster* cluster = nullptr;  // null: the state comes from files, and bind decides alone

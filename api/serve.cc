@@ -82,6 +82,7 @@ struct World {
 
   const BackgroundLog& log;
   scheduler::Policy policy;
+  DecisionCache decisions{policy};  // empty until the first request; by then the policy is read
   scheduler::StateStore store;
   RecentPods recent_pods;
   Metrics metrics{OFFCUT_VERSION, scheduler::Reasons()};
@@ -110,8 +111,8 @@ std::expected<Servers, Error> StartServers(const ServeSettings& settings, World&
                              .idle_timeout = settings.idle_timeout};
   const ServerSettings reads{.body_bytes_max = std::size_t{64} * 1024,
                              .idle_timeout = settings.idle_timeout};
-  const ExtenderContext context{world.store, world.policy, world.recent_pods, world.metrics,
-                                world.cluster.get()};
+  const ExtenderContext context{world.store,       world.policy,  world.decisions,
+                                world.recent_pods, world.metrics, world.cluster.get()};
   Servers servers;
   auto extender = Listen(
       {"extender", "--bind-address"}, bind_address, verbs,

@@ -52,7 +52,9 @@ Error NoNodeError(const ObjectSet& objects) {
 
 std::vector<std::string_view> StrategyNames() {
   std::vector<std::string_view> names;
-  for (const binpack::Strategy& strategy : binpack::Strategies()) names.push_back(strategy.name);
+  for (const binpack::Strategy& strategy : binpack::Strategies()) {
+    if (strategy.is_offered) names.push_back(strategy.name);
+  }
   return names;
 }
 

@@ -22,7 +22,7 @@ namespace {
 struct ImportSettings {
   std::string nodes;
   std::string pods;
-  std::size_t pods_max = kTracePodsMax;
+  std::size_t pods_max = api::kTracePodsMax;
   std::string out;
 };
 
@@ -90,7 +90,7 @@ void AddImport(CLI::App& app, ImportSettings& settings) {
   import->add_option("--nodes", settings.nodes, "CSV of nodes (default: of OFFCUT_TRACES)");
   import->add_option("--pods", settings.pods, "CSV of pods (default: of OFFCUT_TRACES)");
   import->add_option("--pods-max", settings.pods_max, "how many pods are taken")
-      ->check(CLI::Range(std::size_t{0}, kTracePodsMax));
+      ->check(CLI::Range(std::size_t{0}, api::kTracePodsMax));
   import->add_option("-o,--output", settings.out, "the snapshot")->required();
 }
 

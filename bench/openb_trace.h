@@ -17,19 +17,9 @@
 #include <string>
 
 #include "api/error.h"
+#include "api/openb_trace.h"
 
 namespace offcut::bench {
-
-inline constexpr std::size_t kTraceLineBytesMax = 4096;
-inline constexpr std::size_t kTraceNodesMax = 100'000;
-inline constexpr std::size_t kTracePodsMax = 1'000'000;
-inline constexpr int kTraceGpusPerNodeMax = 64;
-
-// Columns are found by the names in the first line; those that are not used may be absent.
-struct CsvSource {
-  std::istream& lines;
-  std::string name;  // for errors
-};
 
 struct ImportCounts {
   std::int64_t nodes = 0;
@@ -38,9 +28,9 @@ struct ImportCounts {
   bool operator==(const ImportCounts&) const = default;
 };
 
-// Writes one List, an object a line, as it reads. Nodes without a GPU are written too. At most
+// Writes one List, an object a line. Nodes without a GPU are written too. At most
 // `pods_max` pods are read. Errors name FILE:LINE and the column.
-std::expected<ImportCounts, api::Error> ImportOpenb(CsvSource nodes, CsvSource pods,
+std::expected<ImportCounts, api::Error> ImportOpenb(api::CsvSource nodes, api::CsvSource pods,
                                                     std::size_t pods_max, std::ostream& out);
 
 // The same, from and to files; an existing file is replaced.

@@ -45,12 +45,6 @@ std::vector<Item> ItemsOf(const RequestShape& shape) {
   return items;
 }
 
-int MemoryOf(const Fraction& fraction, const Gpu& gpu) {
-  if (fraction.memory_mib > 0) return fraction.memory_mib;
-  if (fraction.memory_percent == 0) return gpu.memory_mib;
-  return static_cast<int>(std::int64_t{gpu.memory_mib} * fraction.memory_percent / 100);
-}
-
 // Every piece that serves the item on this GPU as it stands, ascending by start.
 std::vector<Piece> PiecesOn(const Gpu& gpu, int index, const Item& item) {
   std::vector<Piece> pieces;
@@ -86,7 +80,7 @@ std::vector<Piece> PiecesOn(const Gpu& gpu, int index, const Item& item) {
     case PieceKind::kFraction: {
       const Piece piece{.kind = item.kind,
                         .gpu = index,
-                        .memory_mib = MemoryOf(*item.fraction, gpu),
+                        .memory_mib = MemoryMibOn(gpu, *item.fraction),
                         .cores_percent = item.fraction->cores_percent};
       const auto* fractional = std::get_if<FractionalGpu>(&gpu.state);
       if (fractional != nullptr && fractional->sharers < fractional->sharers_max &&

@@ -80,6 +80,12 @@ AcceptedGpus Accept(const NodeState& node, const GpuConstraint& constraint) {
   return accepted;
 }
 
+int MemoryMibOn(const Gpu& gpu, const Fraction& fraction) {
+  if (fraction.memory_mib > 0) return fraction.memory_mib;
+  if (fraction.memory_percent == 0) return gpu.memory_mib;
+  return static_cast<int>(std::int64_t{gpu.memory_mib} * fraction.memory_percent / 100);
+}
+
 bool RequestShape::AsksForDevices() const {
   return whole_gpus > 0 || slots > 0 || !pool_units.empty() || !profiles.empty() ||
          !fractions.empty();

@@ -62,6 +62,9 @@ struct Fraction {
   bool operator==(const Fraction&) const = default;
 };
 
+// MiB that one share of the fraction takes of this GPU.
+int MemoryMibOn(const Gpu& gpu, const Fraction& fraction);
+
 struct RequestShape {
   HostResources host;
   int whole_gpus = 0;

@@ -2,89 +2,95 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
+
+#include "binpack/baseline_pricing.h"
 
 namespace offcut::binpack {
 namespace {
 
-// The norms of the published comparison: what counts as 1000 thousandths of leftover.
-constexpr std::int64_t kCpuMilliNorm = 128'000;
-constexpr std::int64_t kGpuUnitsNorm = std::int64_t{8} * kGpuUnits;
+struct Best {
+  Candidate candidate;
+  std::int64_t rank = 0;
+};
 
-std::int64_t UnitsOf(const NodeState& node, const Placement& placement) {
-  NodeState with = node;
-  Occupy(with, placement);
-  return UsedUnits(with) - UsedUnits(node);
-}
-
-// What best fit leaves on the node: weighted thousandths of CPU and of GPU capacity.
-// Source: "BestFit" of the FGD comparison, with the two dimensions' weights as a setting.
-std::vector<CostTerm> LeftoverTerms(const NodeState& node, const RequestShape& shape,
-                                    const Placement& placement, CostWeights weights) {
-  const std::int64_t gpu_left = TotalUnits(node) - UsedUnits(node) - UnitsOf(node, placement);
-  const std::int64_t cpu_left =
-      node.allocatable.cpu_milli - node.used.cpu_milli - shape.host.cpu_milli;
-  return {{"gpu_left", weights.gpu * (1000 * gpu_left / kGpuUnitsNorm)},
-          {"cpu_left", weights.cpu * (1000 * cpu_left / kCpuMilliNorm)}};
-}
-
-// What stays free on the GPUs that the placement touches: the tightest fit leaves the least.
-std::int64_t LeftOnTouched(const NodeState& node, const Placement& placement) {
-  NodeState with = node;
-  Occupy(with, placement);
-  std::int64_t left = 0;
-  for (std::size_t g = 0; g < with.gpus.size(); ++g) {
-    const bool is_touched = std::ranges::any_of(
-        placement.pieces, [&](const Piece& piece) { return piece.gpu == static_cast<int>(g); });
-    if (is_touched) left += kGpuUnits - UsedUnits(with.gpus[g]);
-  }
-  return left;
-}
-
-std::optional<Placement> TightestPlacement(const NodeState& node, const RequestShape& shape) {
-  std::optional<Placement> best;
-  std::int64_t best_left = std::numeric_limits<std::int64_t>::max();
-  ForEachPlacement(node, shape, [&](const Placement& placement) {
-    const std::int64_t left = LeftOnTouched(node, placement);
-    if (left < best_left) {
-      best_left = left;
-      best = placement;
+template <typename Pricing>
+std::optional<Best> FindBest(const Pricing& pricing, const PricingInput& input) {
+  std::optional<Best> best;
+  ForEachCandidate(input.node, input.shape, [&](const Candidate& candidate) {
+    const std::int64_t rank = pricing.Rank(candidate);
+    if (!best) {
+      best.emplace(candidate, rank);
+    } else if (rank < best->rank) {
+      best->candidate = candidate;
+      best->rank = rank;
     }
-    return true;
   });
-  return best ? best : FindPlacement(node, shape);  // the enumeration is bounded, the search exact
+  return best;
 }
 
-Choice Priced(Placement placement, std::vector<CostTerm> terms) {
-  Choice choice{.placement = std::move(placement), .cost = 0, .terms = std::move(terms)};
-  for (const CostTerm& term : choice.terms) choice.cost += term.value;
-  return choice;
+int FillLevelPermille(const CompactNode& node, const Candidate& candidate) {
+  if (node.total_units == 0) return 0;
+  return static_cast<int>(1000 * (node.used_units + candidate.units_taken) / node.total_units);
 }
 
-// The first placement of the first node: every node costs the same.
-std::optional<Choice> ChooseFirstFit(const NodeState& node, const RequestShape& shape,
-                                     CostWeights) {
-  std::optional<Placement> placement = node.picker == DevicePicker::kKubelet
-                                           ? KubeletPlacement(node, shape)
-                                           : FindPlacement(node, shape);
-  if (!placement) return std::nullopt;
-  return Priced(*std::move(placement), {});
+template <typename Pricing>
+std::optional<Price> PriceBy(const PricingInput& input) {
+  const Pricing pricing(input);
+  const std::optional<Best> best = FindBest(pricing, input);
+  if (!best) return std::nullopt;
+  return Price{.cost = pricing.Cost(best->candidate),
+               .fill_level_permille = FillLevelPermille(input.node.compact, best->candidate)};
 }
 
-std::optional<Choice> ChooseBestFit(const NodeState& node, const RequestShape& shape,
-                                    CostWeights weights) {
-  std::optional<Placement> placement = node.picker == DevicePicker::kKubelet
-                                           ? KubeletPlacement(node, shape)
-                                           : TightestPlacement(node, shape);
-  if (!placement) return std::nullopt;
-  std::vector<CostTerm> terms = LeftoverTerms(node, shape, *placement, weights);
-  return Priced(*std::move(placement), std::move(terms));
+template <typename Pricing>
+std::optional<Choice> ChooseBy(const PricingInput& input) {
+  const Pricing pricing(input);
+  std::optional<Best> best = FindBest(pricing, input);
+  if (!best) return std::nullopt;
+  const Price price{.cost = pricing.Cost(best->candidate),
+                    .fill_level_permille = FillLevelPermille(input.node.compact, best->candidate)};
+  std::vector<CostTerm> terms = pricing.Terms(best->candidate);
+  return Choice{
+      .placement = std::move(best->candidate.placement), .price = price, .terms = std::move(terms)};
+}
+
+template <typename Pricing>
+constexpr Strategy Row(std::string_view name, bool is_offered, bool is_random = false) {
+  return {.name = name,
+          .is_offered = is_offered,
+          .is_random = is_random,
+          .price = PriceBy<Pricing>,
+          .choose = ChooseBy<Pricing>};
 }
 
 constexpr std::array kStrategies = {
-    Strategy{"best-fit", ChooseBestFit},
-    Strategy{"first-fit", ChooseFirstFit},
+    Row<BestFitPricing>("best-fit", true),
+    Row<ClusteringPricing>("clustering", false),
+    Row<DotProductPricing>("dot-product", false),
+    // Not offered to the server as long as it has no target workload to go by.
+    Row<FgdPricing>("fgd", false),
+    Row<FirstFitPricing>("first-fit", true),
+    Row<PackingPricing>("packing", false),
+    Row<PublishedPackingPricing>("packing-published", false),
+    Row<RandomPricing>("random", false, true),
+    Row<SpreadPricing>("spread", true),
 };
+
+// The finaliser of SplitMix64: every bit of the input reaches every bit of the result.
+std::uint64_t Mix(std::uint64_t x) {
+  x += 0x9e37'79b9'7f4a'7c15U;
+  x = (x ^ (x >> 30U)) * 0xbf58'476d'1ce4'e5b9U;
+  x = (x ^ (x >> 27U)) * 0x94d0'49bb'1331'11ebU;
+  return x ^ (x >> 31U);
+}
+
+std::uint64_t HashText(std::uint64_t seed, std::string_view text) {  // FNV-1a, then mixed
+  std::uint64_t hash = Mix(seed) ^ 0xcbf2'9ce4'8422'2325U;
+  for (const char c : text) {
+    hash = (hash ^ static_cast<unsigned char>(c)) * 0x0000'0100'0000'01b3U;
+  }
+  return Mix(hash);
+}
 
 }  // namespace
 
@@ -95,10 +101,18 @@ const Strategy* FindStrategy(std::string_view name) {
   return found == kStrategies.end() ? nullptr : &*found;
 }
 
-int FillLevelPermille(const NodeState& node, const Placement& placement) {
-  const std::int64_t total = TotalUnits(node);
-  if (total == 0) return 0;
-  return static_cast<int>(1000 * (UsedUnits(node) + UnitsOf(node, placement)) / total);
+std::optional<Choice> Choose(const PricingInput& input) {
+  return input.model.strategy->choose(input);
 }
+
+std::optional<Price> PriceOf(const PricingInput& input) {
+  return input.model.strategy->price(input);
+}
+
+std::uint64_t Draw(std::uint64_t seed, std::string_view decision, std::string_view node_name) {
+  return HashText(HashText(seed, decision), node_name);
+}
+
+std::uint64_t NextDraw(std::uint64_t draw, std::uint64_t number) { return Mix(draw ^ Mix(number)); }
 
 }  // namespace offcut::binpack

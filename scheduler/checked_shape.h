@@ -4,7 +4,8 @@
 
 #include <expected>
 
-#include "scheduler/decision.h"
+#include "binpack/strategy.h"
+#include "scheduler/evaluation.h"
 
 namespace offcut::scheduler {
 
@@ -13,5 +14,13 @@ namespace offcut::scheduler {
 std::expected<binpack::RequestShape, Reason> CheckedShape(const Node& node, const Pod& pod,
                                                           const Policy& policy,
                                                           Prefilter prefilter);
+
+// What binpack calls an obstacle, as the pod's owner reads it.
+Reason ReasonOf(binpack::Obstacle obstacle);
+
+// The strategy's question. `shape` gets the pod's host resources back: whoever checked the CPU,
+// what is left of it is part of the cost. All arguments outlive the result.
+binpack::PricingInput PricingOf(const Node& node, const Pod& pod, const Policy& policy,
+                                binpack::RequestShape& shape);
 
 }  // namespace offcut::scheduler

@@ -10,15 +10,12 @@
 #include <vector>
 
 #include "binpack/strategy.h"
+#include "scheduler/evaluation.h"
+#include "scheduler/evaluation_cache.h"
 #include "scheduler/policy.h"
 #include "scheduler/snapshot.h"
 
 namespace offcut::scheduler {
-
-// Who has looked at the nodes before us. kube-scheduler's own filters have: then CPU, memory, pod
-// count and who tolerates a cordon are its business, and a node without a resource that it counts
-// is served by DRA. Nobody has: simulate and explain, where we look at everything ourselves.
-enum class Prefilter { kByKubeScheduler, kNone };
 
 // Whether the pod fits on the node now.
 Verdict FilterNode(const Node& node, const Pod& pod, const Policy& policy, Prefilter prefilter);
@@ -28,6 +25,10 @@ Verdict FilterNode(const Node& node, const Pod& pod, const Policy& policy, Prefi
 std::vector<Verdict> Filter(const Snapshot& snapshot, const Pod& pod,
                             std::span<const std::string> node_names, const Policy& policy,
                             Prefilter prefilter);
+
+// The same by the policy and the prefilter of the cache, which it looks up and fills.
+std::vector<Verdict> Filter(const Snapshot& snapshot, const Pod& pod,
+                            std::span<const std::string> node_names, EvaluationCache& cache);
 
 // Whether a refusal of `pod` by that node goes to FailedNodes (eviction may be tried) and not to
 // FailedAndUnresolvableNodes.
@@ -52,6 +53,9 @@ NodeCost CostOf(const Node& node, const Pod& pod, const Policy& policy, Prefilte
 std::vector<std::int64_t> Score(const Snapshot& snapshot, const Pod& pod,
                                 std::span<const std::string> node_names, const Policy& policy,
                                 Prefilter prefilter);
+
+std::vector<std::int64_t> Score(const Snapshot& snapshot, const Pod& pod,
+                                std::span<const std::string> node_names, EvaluationCache& cache);
 
 // Gives the pod devices on that node, in `next`, or says why not. Idempotent: a pod that holds
 // devices on that very node fits and keeps them. The pod becomes known if it was not.

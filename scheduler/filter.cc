@@ -8,7 +8,6 @@
 #include "scheduler/expected_node.h"
 
 namespace offcut::scheduler {
-namespace {
 
 using binpack::Obstacle;
 
@@ -53,6 +52,8 @@ Reason ReasonOf(Obstacle obstacle) {
   return Reason::kFits;
 }
 
+namespace {
+
 // A resource that the node lacks, though kube-scheduler counts it and offered the node all the
 // same, is served there by dynamic resource allocation: the pod passes, uncharged.
 bool IsServedByDra(const std::vector<std::string>& missing, const Policy& policy,
@@ -87,6 +88,16 @@ std::expected<binpack::RequestShape, Reason> CheckedShape(const Node& node, cons
   return std::move(on_node.shape);
 }
 
+binpack::PricingInput PricingOf(const Node& node, const Pod& pod, const Policy& policy,
+                                binpack::RequestShape& shape) {
+  shape.host = pod.host;
+  const binpack::PackingModel& model = *policy.packing;
+  return {.model = model,
+          .node = node.view(),
+          .shape = shape,
+          .draw = model.strategy->is_random ? binpack::Draw(model.seed, pod.uid, node.name()) : 0};
+}
+
 Verdict FilterNode(const Node& node, const Pod& pod, const Policy& policy, Prefilter prefilter) {
   const auto shape = CheckedShape(node, pod, policy, prefilter);
   if (!shape) return {shape.error()};
@@ -113,6 +124,15 @@ std::vector<Verdict> Filter(const Snapshot& snapshot, const Pod& pod,
     const std::optional<Node> expected = WithExpected(snapshot, *node, pod);
     verdicts[i] = FilterNode(expected ? *expected : *node, pod, policy, prefilter);
   }
+  return verdicts;
+}
+
+std::vector<Verdict> Filter(const Snapshot& snapshot, const Pod& pod,
+                            std::span<const std::string> node_names, EvaluationCache& cache) {
+  std::vector<Verdict> verdicts(node_names.size());
+  if (pod.request.empty() && cache.prefilter() == Prefilter::kByKubeScheduler) return verdicts;
+  const std::vector<Evaluation> evaluations = EvaluateNames(snapshot, pod, node_names, cache);
+  for (std::size_t i = 0; i < verdicts.size(); ++i) verdicts[i] = {evaluations[i].reason};
   return verdicts;
 }
 

@@ -213,6 +213,15 @@ int RecordRank(const Holder& holder) {
   return holder.record->certainty == Certainty::kAssumed ? 1 : 0;
 }
 
+binpack::CompactNode CompactOf(const NodeState& state, const std::vector<Holder>& holders) {
+  binpack::CompactNode compact = binpack::Compact(state);
+  for (const Holder& holder : holders) {
+    if (holder.placement.pieces.empty()) continue;
+    compact.request_kinds |= 1U << static_cast<unsigned>(binpack::RequestKindOf(holder.placement));
+  }
+  return compact;
+}
+
 }  // namespace
 
 bool ComesBefore(const Holder& a, const Holder& b) {
@@ -236,9 +245,11 @@ Node BuildNode(Inventory inventory, std::vector<Holder> holders) {
   if ((!closed || closed == Reason::kNodeCordoned) && std::ranges::any_of(holders, is_unreadable)) {
     closed = Reason::kNodeHolderUnreadable;
   }
+  binpack::CompactNode compact = CompactOf(state, holders);
   return {.inventory = std::move(inventory),
           .holders = std::move(holders),
           .state = std::move(state),
+          .compact = std::move(compact),
           .closed = closed};
 }
 

@@ -13,6 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include "binpack/compact_node.h"
+#include "binpack/fragmentation.h"
 #include "binpack/node_state.h"
 #include "binpack/placement.h"
 #include "scheduler/pod.h"
@@ -66,9 +68,11 @@ struct Node {
   Inventory inventory;
   std::vector<Holder> holders;   // ordered by ComesBefore
   binpack::NodeState state;      // the inventory with the holders on it
+  binpack::CompactNode compact;  // of `state`, and the kinds of its holders
   std::optional<Reason> closed;  // the inventory's reason, or that a holder is unreadable
 
   const std::string& name() const { return inventory.name; }
+  binpack::NodeView view() const { return {state, compact}; }
 };
 
 // The node with those holders: places each by its record, else as the picker would. Deterministic:

@@ -5,8 +5,11 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
+
+#include "binpack/packing_model.h"
 
 namespace offcut::scheduler {
 
@@ -20,13 +23,9 @@ enum class Refusals { kUnresolvable, kPreemptable };
 enum class Scores { kStrict, kProportional };
 
 // How equal costs are ordered. kStrict: fill level, then node name. kName: node name alone.
-enum class Ties { kStrict, kName };
-
-// What best fit minimises: weight x thousandths of the normalised leftover. Not both are 0.
-struct PackingWeights {
-  int gpu = 1;
-  int cpu = 1;
-};
+// kRandom: by a draw of the packing's seed, the pod's UID and the node's name; for simulations, as
+// a policy cannot ask for it.
+enum class Ties { kStrict, kName, kRandom };
 
 // The extended resources that are ours. Names are matched exactly, never by substring.
 struct ResourceNames {
@@ -46,10 +45,10 @@ struct ResourceNames {
 
 struct Policy {
   Refusals refusals = Refusals::kUnresolvable;
-  std::string strategy = "best-fit";  // a name of binpack::Strategies()
+  // The strategy with its weights, prepared for a target workload. Never null.
+  std::shared_ptr<const binpack::PackingModel> packing = binpack::PreparePacking("best-fit");
   Scores scores = Scores::kStrict;
   Ties ties = Ties::kStrict;
-  PackingWeights weights;
   ResourceNames resources;
 };
 

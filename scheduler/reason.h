@@ -5,12 +5,13 @@
 // Pure.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string_view>
 
 namespace offcut::scheduler {
 
-enum class Reason {
+enum class Reason : std::uint8_t {
   kFits,
   // The node, whatever the pod asks of its devices.
   kNodeUnknown,

@@ -60,6 +60,7 @@ class Snapshot {
   std::span<const Expectation> ExpectedOn(std::string_view node_name) const {
     return expectations_->On(node_name);
   }
+  bool HasExpectations() const { return !expectations_->empty(); }
   bool IsClaimed(std::string_view uid) const { return expectations_->IsClaimed(uid); }
 
   // Every pod, in no order that means anything.

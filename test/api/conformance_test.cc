@@ -421,6 +421,7 @@ TEST(ConformanceTest, Case41ABindWhoseAnswerNobodyReadsIsOneBinding) {
   const PaddedBody body(BindBody("p", "uid-p", "half"));
   AnswerExtender({.store = world.store,
                   .policy = world.policy,
+                  .decisions = world.decisions,
                   .recent_pods = world.recent_pods,
                   .metrics = world.metrics},
                  {.method = "POST",

@@ -19,8 +19,9 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-// b has 8 GPUs of which 6 are held, so it is the tighter one: (8 - 6 - 1) / 8 GPUs left = 125
-// thousandths against 875 on a; both have 96 of 128 CPUs left, 750 thousandths.
+// b has 8 GPUs of which 6 are held, so it is the tighter one: 1/8 of the GPUs is left there and 7/8
+// on a; on both 96 of 128 CPUs. b: (12.5 % + 75 %) / 2 = 43.75, a: (87.5 % + 75 %) / 2 = 81.25,
+// rounded up; of these the GPUs are ceil(6.25) and ceil(43.75).
 scheduler::Snapshot World() {
   return SnapshotOf(
       {WholeInventory("a", 8), WholeInventory("b", 8),
@@ -38,8 +39,8 @@ TEST(ExplainTextTest, TellsWhereAPodWouldGoAndWhatEachNodeCosts) {
                          "(not looked at, since kube-scheduler decides on it: taints and volumes)\n"
                          "\n"
                          "node  score    cost  terms, or why not\n"
-                         "b        10     875  gpu_left 125 + cpu_left 750\n"
-                         "a         0    1625  gpu_left 875 + cpu_left 750\n"
+                         "b        10      44  gpu_left 7 + cpu_left 37\n"
+                         "a         0      82  gpu_left 44 + cpu_left 38\n"
                          "mig       -       -  node does not offer the requested GPU resource "
                          "(resource.not-offered)\n"
                          "\n"
@@ -131,8 +132,8 @@ TEST(ExplainTextTest, GivesProgramsEachGpusStateAndTheTerms) {
   EXPECT_EQ(json["node"], "b");
   const auto& b = json["nodes"][1];
   EXPECT_EQ(b["name"], "b");
-  EXPECT_EQ(b["cost"], 875);
-  EXPECT_EQ(b["terms"], nlohmann::json({{"gpu_left", 125}, {"cpu_left", 750}}));
+  EXPECT_EQ(b["cost"], 44);
+  EXPECT_EQ(b["terms"], nlohmann::json({{"gpu_left", 7}, {"cpu_left", 37}}));
   EXPECT_EQ(b["gpus"][5]["taken"], true);
   EXPECT_EQ(b["gpus"][6]["taken"], false);
   EXPECT_EQ(b["record"]["devices"][0]["gpu"], 6);

@@ -26,6 +26,7 @@ class ExtenderServerTest : public ::testing::Test {
     auto server = Server::Start({}, [this](const HttpRequest& request, const Respond& respond) {
       AnswerExtender({.store = world_.store,
                       .policy = world_.policy,
+                      .decisions = world_.decisions,
                       .recent_pods = world_.recent_pods,
                       .metrics = world_.metrics},
                      request, respond);

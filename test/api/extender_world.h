@@ -31,12 +31,15 @@ class ExtenderWorld {
   HttpResponse Ask(const HttpRequest& request) {
     HttpResponse answer;
     int answers = 0;
-    AnswerExtender(
-        {.store = store, .policy = policy, .recent_pods = recent_pods, .metrics = metrics}, request,
-        [&](HttpResponse response) {
-          answer = std::move(response);
-          ++answers;
-        });
+    AnswerExtender({.store = store,
+                    .policy = policy,
+                    .decisions = decisions,
+                    .recent_pods = recent_pods,
+                    .metrics = metrics},
+                   request, [&](HttpResponse response) {
+                     answer = std::move(response);
+                     ++answers;
+                   });
     EXPECT_EQ(answers, 1);
     return answer;
   }
@@ -67,6 +70,7 @@ class ExtenderWorld {
 
   scheduler::StateStore store;
   scheduler::Policy policy;
+  DecisionCache decisions{policy};
   RecentPods recent_pods;
   Metrics metrics{"test", scheduler::Reasons()};
 };

@@ -12,6 +12,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "binpack/strategy.h"
+
 namespace offcut::api {
 namespace {
 
@@ -68,11 +70,11 @@ resources:
 )");
   ASSERT_THAT(ErrorsOf(policy), IsEmpty());
   EXPECT_EQ(policy->refusals, scheduler::Refusals::kPreemptable);
-  EXPECT_EQ(policy->strategy, "spread");
+  EXPECT_EQ(policy->packing->strategy->name, "spread");
   EXPECT_EQ(policy->scores, scheduler::Scores::kProportional);
   EXPECT_EQ(policy->ties, scheduler::Ties::kName);
-  EXPECT_EQ(policy->weights.gpu, 0);
-  EXPECT_EQ(policy->weights.cpu, 1000);
+  EXPECT_EQ(policy->packing->weights.gpu, 0);
+  EXPECT_EQ(policy->packing->weights.cpu, 1000);
   EXPECT_EQ(policy->resources.gpu, "a.example/gpu");
   EXPECT_EQ(policy->resources.mig_prefix, "a.example/mig-");
   EXPECT_EQ(policy->resources.shared_suffix, ".slot");
@@ -88,10 +90,9 @@ resources:
 TEST(PolicyFileTest, PrintsWhatReadsBackToTheSamePolicy) {
   scheduler::Policy policy;
   policy.refusals = scheduler::Refusals::kPreemptable;
-  policy.strategy = "fgd";
   policy.scores = scheduler::Scores::kProportional;
   policy.ties = scheduler::Ties::kName;
-  policy.weights = {.gpu = 7, .cpu = 0};
+  policy.packing = binpack::PreparePacking("fgd", {.gpu = 7, .cpu = 0});
   policy.resources.gpu_memory = "a.example/mem";
   policy.resources.ignored_by_scheduler = {};
   policy.resources.fail_requests_greater_than_one = {{"nvidia.com/gpu.shared", true}};
@@ -100,11 +101,11 @@ TEST(PolicyFileTest, PrintsWhatReadsBackToTheSamePolicy) {
   ASSERT_THAT(ErrorsOf(read), IsEmpty());
   EXPECT_EQ(PrintPolicy(*read), printed);
   EXPECT_EQ(read->refusals, policy.refusals);
-  EXPECT_EQ(read->strategy, policy.strategy);
+  EXPECT_EQ(read->packing->strategy, policy.packing->strategy);
   EXPECT_EQ(read->scores, policy.scores);
   EXPECT_EQ(read->ties, policy.ties);
-  EXPECT_EQ(read->weights.gpu, policy.weights.gpu);
-  EXPECT_EQ(read->weights.cpu, policy.weights.cpu);
+  EXPECT_EQ(read->packing->weights.gpu, policy.packing->weights.gpu);
+  EXPECT_EQ(read->packing->weights.cpu, policy.packing->weights.cpu);
   EXPECT_EQ(read->resources.gpu_memory, policy.resources.gpu_memory);
   EXPECT_EQ(read->resources.ignored_by_scheduler, policy.resources.ignored_by_scheduler);
   EXPECT_EQ(read->resources.fail_requests_greater_than_one,

@@ -10,19 +10,13 @@
 #include <nlohmann/json.hpp>
 
 #include "api/policy_file.h"
-#include "binpack/strategy.h"
+#include "api/state_files.h"
 #include "scheduler/policy.h"
 
 namespace offcut::api {
 namespace {
 
 using Json = nlohmann::json;
-
-std::vector<std::string_view> StrategyNames() {
-  std::vector<std::string_view> names;
-  for (const binpack::Strategy& strategy : binpack::Strategies()) names.push_back(strategy.name);
-  return names;
-}
 
 std::string FileText(const std::string& path) {
   std::ifstream in(OFFCUT_SOURCE_DIR "/" + path, std::ios::binary);

@@ -29,7 +29,7 @@ struct Imported {
 };
 
 Imported ImportText(const std::string& nodes, const std::string& pods,
-                    std::size_t pods_max = kTracePodsMax) {
+                    std::size_t pods_max = api::kTracePodsMax) {
   std::istringstream node_lines(nodes);
   std::istringstream pod_lines(pods);
   std::ostringstream out;
@@ -133,7 +133,7 @@ TEST(OpenbTraceTest, NamesTheLineAndTheColumnOfABadPod) {
 }
 
 TEST(OpenbTraceTest, RefusesALineAboveTheLimit) {
-  EXPECT_EQ(ErrorOf(std::string(kTraceLineBytesMax + 1, 'x'), kPodColumns),
+  EXPECT_EQ(ErrorOf(std::string(api::kCsvLineBytesMax + 1, 'x'), kPodColumns),
             "nodes.csv:1: line is longer than 4096 bytes");
 }
 
@@ -141,8 +141,9 @@ TEST(OpenbTraceTest, TheWholeTraceHas1213NodesWith6212GpusAnd8152Pods) {
   const auto traces = FindTraces();
   if (!traces) GTEST_SKIP() << TracesMissingText();
   const std::string out = ::testing::TempDir() + "/openb.json";
-  const auto counts = ImportOpenbFiles((*traces / kTraceNodesFile).string(),
-                                       (*traces / kTracePodsFile).string(), kTracePodsMax, out);
+  const auto counts =
+      ImportOpenbFiles((*traces / kTraceNodesFile).string(), (*traces / kTracePodsFile).string(),
+                       api::kTracePodsMax, out);
   ASSERT_TRUE(counts.has_value()) << counts.error().message;
   EXPECT_EQ(*counts, (ImportCounts{.nodes = 1213, .gpus = 6212, .pods = 8152}));
   const auto objects = ReadClusterObjects(out);

@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "test/testing/random_nodes.h"
 #include "test/testing/worlds.h"
 
 namespace offcut::binpack {
@@ -387,6 +388,25 @@ TEST_P(RandomMigWorlds, OccupyAndReleaseUndoEachOther) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomMigWorlds, ::testing::Range(1U, 61U));
+
+// One fraction is decided by counting. Beside a second one that asks for nothing it is decided by
+// search: both must say the same, whatever the node.
+TEST(PlacementTest, DecidesOneFractionByCountingAsBySearch) {
+  int refused = 0;
+  for (unsigned seed = 0; seed < 2'000; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937 random(seed);
+    const NodeState node = ::offcut::testing::RandomNode(random);
+    RequestShape shape = ::offcut::testing::RandomShape(random, node);
+    shape.host = {};
+    if (shape.fractions.size() != 1) continue;
+    const Obstacle counted = FindObstacle(node, shape);
+    shape.fractions.push_back({.gpus = 0});
+    EXPECT_EQ(counted, FindObstacle(node, shape));
+    refused += counted != Obstacle::kNone && counted != Obstacle::kNoDevices;
+  }
+  EXPECT_GT(refused, 50);
+}
 
 }  // namespace
 }  // namespace offcut::binpack

@@ -1,0 +1,45 @@
+#include "binpack/packing_model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "binpack/strategy.h"
+
+namespace offcut::binpack {
+namespace {
+
+// s(d) >= i / 100 iff d >= ln(i / (100 - i)). But for i = 50 that is no rational number, so no sum
+// of integers meets it exactly and a rounding error of the logarithm decides nothing.
+GradientScale MakeGradientScale(std::int64_t total_count) {
+  GradientScale scale;
+  for (int i = 1; i <= GradientScale::kScoreMax; ++i) {
+    const double gpus = std::log(static_cast<double>(i) / (100 - i));
+    scale.least[static_cast<std::size_t>(i - 1)] =
+        std::llround(std::ceil(gpus * kGpuUnits * static_cast<double>(total_count)));
+  }
+  return scale;
+}
+
+}  // namespace
+
+int GradientScale::ScoreOf(std::int64_t decrease) const {
+  return static_cast<int>(std::ranges::upper_bound(least, decrease) - least.begin());
+}
+
+std::shared_ptr<const PackingModel> PreparePacking(std::string_view strategy_name,
+                                                   CostWeights weights, TargetWorkload workload,
+                                                   std::uint64_t seed) {
+  const Strategy* strategy = FindStrategy(strategy_name);
+  if (strategy == nullptr) return nullptr;
+  ClassTable classes = MakeClassTable(workload);
+  const GradientScale gradient = MakeGradientScale(classes.total_count);
+  return std::make_shared<const PackingModel>(PackingModel{.strategy = strategy,
+                                                           .weights = weights,
+                                                           .seed = seed,
+                                                           .workload = std::move(workload),
+                                                           .classes = std::move(classes),
+                                                           .gradient = gradient});
+}
+
+}  // namespace offcut::binpack

@@ -1,0 +1,56 @@
+// All that a strategy knows besides the node and the request: prepared once for a strategy and a
+// target workload, then shared and never changed. A decision reads tables here and computes none.
+//
+// This is a strategy's whole state. What it makes of a node is a function of this model, of the
+// node and of the request; never of earlier decisions, of the order of nodes, or of a clock.
+// A strategy that needs further tables (prices of residuals, costs of MIG masks) adds a member.
+// Immutable; may be shared between threads.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "binpack/fragmentation.h"
+#include "binpack/target_workload.h"
+
+namespace offcut::binpack {
+
+struct Strategy;
+
+// What best fit minimises: weight times the normalised leftover. Not both are 0.
+struct CostWeights {
+  int gpu = 1;
+  int cpu = 1;
+  bool operator==(const CostWeights&) const = default;
+};
+
+// FGD's score of a change of fragmentation d, in GPUs a request of the workload: floor(100 s(d))
+// with the logistic function s. One step is about 0.04 GPUs near 0. The rounding is part of the
+// strategy: it makes small gains ties, which then keep to nodes that are in use.
+struct GradientScale {
+  static constexpr int kScoreMax = 99;
+  // Element i: the least sum of F(M) before less F(M) after that scores i + 1.
+  std::array<std::int64_t, kScoreMax> least{};
+
+  int ScoreOf(std::int64_t decrease) const;  // 0..kScoreMax
+};
+
+struct PackingModel {
+  const Strategy* strategy = nullptr;  // of Strategies()
+  CostWeights weights;
+  std::uint64_t seed = 0;  // of strategies that draw
+  TargetWorkload workload;
+  ClassTable classes;
+  GradientScale gradient;
+};
+
+// nullptr: no strategy has that name. Without a workload every placement is as good as any other to
+// FGD.
+std::shared_ptr<const PackingModel> PreparePacking(std::string_view strategy_name,
+                                                   CostWeights weights = {},
+                                                   TargetWorkload workload = {},
+                                                   std::uint64_t seed = 0);
+
+}  // namespace offcut::binpack

@@ -1,0 +1,70 @@
+#include "scheduler/demand.h"
+
+#include <optional>
+
+#include "binpack/placement.h"
+
+namespace offcut::scheduler {
+namespace {
+
+using binpack::DemandKind;
+using binpack::NodeState;
+using binpack::Piece;
+using binpack::PieceKind;
+using binpack::Placement;
+
+std::optional<Placement> PlacementOnEmpty(const Inventory& inventory, const Pod& pod) {
+  const NodeShape on_node = ShapeOn(inventory, pod);
+  if (on_node.mismatch || !on_node.missing.empty()) return std::nullopt;
+  if (binpack::FindObstacle(inventory.devices, on_node.shape) != binpack::Obstacle::kNone) {
+    return std::nullopt;
+  }
+  return inventory.devices.picker == binpack::DevicePicker::kKubelet
+             ? binpack::KubeletPlacement(inventory.devices, on_node.shape)
+             : binpack::FindPlacement(inventory.devices, on_node.shape);
+}
+
+std::string ProfileOf(const NodeState& devices, const Piece& piece) {
+  if (piece.pool >= 0) return devices.pools[static_cast<std::size_t>(piece.pool)].profile;
+  const binpack::GpuModel& model = *devices.gpus[static_cast<std::size_t>(piece.gpu)].model;
+  return model.profiles[static_cast<std::size_t>(piece.profile)].name;
+}
+
+void Describe(const NodeState& devices, const Placement& placement, Demand& demand) {
+  NodeState with = devices;
+  binpack::Occupy(with, placement);
+  demand.units = binpack::UsedUnits(with) - binpack::UsedUnits(devices);
+  const Piece& first = placement.pieces.front();
+  demand.request.gpus = static_cast<int>(placement.pieces.size());
+  switch (first.kind) {
+    case PieceKind::kWhole:
+    case PieceKind::kFraction:
+      demand.request.kind = DemandKind::kShare;
+      demand.request.share_units = static_cast<int>(demand.units / demand.request.gpus);
+      break;
+    case PieceKind::kSlot:
+      demand.request.kind = DemandKind::kSlot;
+      break;
+    case PieceKind::kInstance:
+      demand.request.kind = DemandKind::kInstance;
+      demand.request.profile = ProfileOf(devices, first);
+      break;
+  }
+}
+
+}  // namespace
+
+Demand DemandOf(const Snapshot& snapshot, const Pod& pod) {
+  Demand demand{.request = {.cpu_milli = pod.host.cpu_milli}};
+  if (pod.request.empty()) return demand;
+  for (const auto& node : snapshot.nodes()) {
+    const auto placement = PlacementOnEmpty(node->inventory, pod);
+    if (!placement || placement->pieces.empty()) continue;
+    demand.request.models = pod.request.constraint.models_allowed;
+    Describe(node->inventory.devices, *placement, demand);
+    break;
+  }
+  return demand;
+}
+
+}  // namespace offcut::scheduler

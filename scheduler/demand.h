@@ -1,0 +1,22 @@
+// What a pod asks for in terms of GPUs, whatever the resource is called: for a target workload and
+// for counting how much has been asked for. Pure.
+#pragma once
+
+#include <cstdint>
+
+#include "binpack/target_workload.h"
+#include "scheduler/snapshot.h"
+
+namespace offcut::scheduler {
+
+struct Demand {
+  binpack::ExpectedRequest request;
+  std::int64_t units = 0;  // kGpuUnits a GPU
+};
+
+// What its request means on the first node that could hold it if it were empty. One that no node
+// could hold, even empty, asks for nothing as far as we can tell. A pod that asks for devices of
+// several kinds counts as asking for the first.
+Demand DemandOf(const Snapshot& snapshot, const Pod& pod);
+
+}  // namespace offcut::scheduler

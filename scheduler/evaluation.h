@@ -1,0 +1,55 @@
+// What one request finds on one node: whether it fits and, if so, what its best placement costs.
+// The decisions compare these; which devices are taken is only worked out for the node that wins.
+// Pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "scheduler/node.h"
+#include "scheduler/policy.h"
+
+namespace offcut::scheduler {
+
+// Who has looked at the nodes before us. kube-scheduler's own filters have: then CPU, memory, pod
+// count and who tolerates a cordon are its business, and a node without a resource that it counts
+// is served by DRA. Nobody has: simulate and explain, where we look at everything ourselves.
+enum class Prefilter { kByKubeScheduler, kNone };
+
+struct Evaluation {
+  Reason reason = Reason::kNodeUnknown;
+  bool prefers_no_schedule = false;  // of the node: has such a taint
+  // -1: it has no cost, and is not compared. The pod does not fit, or other hands serve its devices
+  // there (DRA): that costs us nothing and wins nothing.
+  std::int32_t fill_level_permille = -1;  // with the pod on the node
+  std::int64_t cost = 0;
+
+  bool has_cost() const { return fill_level_permille >= 0; }
+  bool operator==(const Evaluation&) const = default;
+};
+
+Evaluation Evaluate(const Node& node, const Pod& pod, const Policy& policy, Prefilter prefilter);
+
+// Lowest cost first, then as `policy.ties` says: the order is strict, so that nothing else breaks
+// ties. Requires: both have a cost.
+bool IsCheaper(const Evaluation& a, std::string_view a_name, const Evaluation& b,
+               std::string_view b_name, const Pod& pod, const Policy& policy);
+
+// The index of the cheapest, or nullopt where none has a cost. Element i is of node `name_of(i)`.
+template <typename NameOf>
+std::optional<std::size_t> CheapestOf(std::span<const Evaluation> evaluations, NameOf name_of,
+                                      const Pod& pod, const Policy& policy) {
+  std::optional<std::size_t> best;
+  for (std::size_t i = 0; i < evaluations.size(); ++i) {
+    if (!evaluations[i].has_cost()) continue;
+    if (!best ||
+        IsCheaper(evaluations[i], name_of(i), evaluations[*best], name_of(*best), pod, policy)) {
+      best = i;
+    }
+  }
+  return best;
+}
+
+}  // namespace offcut::scheduler

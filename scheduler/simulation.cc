@@ -1,0 +1,47 @@
+#include "scheduler/simulation.h"
+
+#include <cassert>
+#include <utility>
+
+#include "scheduler/decision.h"
+
+namespace offcut::scheduler {
+
+Simulation::Simulation(Snapshot start, const Policy& policy)
+    : snapshot_(std::move(start)), policy_(policy), cache_(policy, Prefilter::kNone) {
+  for (const auto& node : snapshot_.nodes()) Count(*node, 1);
+}
+
+void Simulation::Count(const Node& node, std::int64_t sign) {
+  totals_.capacity_units += sign * node.compact.total_units;
+  totals_.used_units += sign * node.compact.used_units;
+  totals_.free_units += sign * node.compact.free_units;
+  totals_.weighted_fragments +=
+      sign * binpack::Fragmentation(policy_.packing->classes, node.view());
+}
+
+std::string_view Simulation::Arrive(const Pod& pod) {
+  const auto evaluations = cache_.EvaluateAll(snapshot_, pod);
+  const auto nodes = snapshot_.nodes();
+  const auto name_of = [&](std::size_t i) { return std::string_view(nodes[i]->name()); };
+  const auto best = CheapestOf(evaluations, name_of, pod, policy_);
+  if (!best) return {};
+  const std::string node_name = nodes[*best]->name();
+  Count(*nodes[*best], -1);
+  const Reservation reservation = Reserve(snapshot_, pod, node_name, policy_, Prefilter::kNone);
+  assert(reservation.verdict.fits());
+  const Node* node = snapshot_.FindNode(node_name);
+  Count(*node, 1);
+  return node->name();
+}
+
+void Simulation::Depart(std::string_view uid) {
+  const PodEntry* entry = snapshot_.FindPod(uid);
+  assert(entry != nullptr && entry->phase != PodPhase::kPending);
+  const std::string node_name = entry->node_name;
+  Count(*snapshot_.FindNode(node_name), -1);
+  snapshot_.RemovePod(uid);
+  Count(*snapshot_.FindNode(node_name), 1);
+}
+
+}  // namespace offcut::scheduler
