@@ -27,12 +27,13 @@ std::expected<scheduler::Ties, Error> TiesOf(std::string_view name) {
 }
 
 std::expected<scheduler::Policy, Error> PolicyOf(const SimulateSettings& settings,
-                                                 const binpack::TargetWorkload& workload) {
+                                                 const SimulationInput& input) {
   const auto ties = TiesOf(settings.ties);
   if (!ties) return std::unexpected(ties.error());
   scheduler::Policy policy;
   policy.ties = *ties;
-  policy.packing = binpack::PreparePacking(settings.strategy, {}, workload, settings.seed);
+  policy.packing =
+      binpack::PreparePacking(settings.strategy, {}, input.workload, settings.seed, input.outlook);
   if (policy.packing == nullptr) {
     return std::unexpected(
         Error{ErrorKind::kBadRequest, fmt::format("no strategy {}", settings.strategy)});
@@ -82,7 +83,7 @@ scheduler::CurvePoint PointOf(const scheduler::ArrivalRecord& record) {
 std::expected<SimulationReport, Error> RunSimulation(const SimulationInput& input,
                                                      const SimulateSettings& settings,
                                                      const Progress& progress) {
-  const auto policy = PolicyOf(settings, input.workload);
+  const auto policy = PolicyOf(settings, input);
   if (!policy) return std::unexpected(policy.error());
   scheduler::Simulation simulation(input.start, *policy);
   if (simulation.totals().capacity_units == 0) {

@@ -67,13 +67,13 @@ void SortPods(std::vector<SimulatedPod>& pods) {
   });
 }
 
-binpack::TargetWorkload WorkloadOf(const SimulationInput& input) {
+std::vector<binpack::ExpectedRequest> RequestsOf(const SimulationInput& input) {
   std::vector<binpack::ExpectedRequest> requests;
   for (const SimulatedPod& each : input.pods) requests.push_back(each.demand.request);
   input.start.ForEachPod([&](const scheduler::PodEntry& entry) {
     requests.push_back(scheduler::DemandOf(input.start, *entry.pod).request);
   });
-  return binpack::DeriveTargetWorkload(requests);
+  return requests;
 }
 
 }  // namespace
@@ -88,7 +88,10 @@ std::expected<SimulationInput, Error> ReadSimulationInput(const SimulationFiles&
   if (!input) return input;
   SortPods(input->pods);
   for (SimulatedPod& each : input->pods) each.demand = DemandOf(input->start, each.pod);
-  input->workload = WorkloadOf(*input);
+  const auto requests = RequestsOf(*input);
+  input->workload = binpack::DeriveTargetWorkload(requests);
+  input->outlook = {.workload = binpack::DeriveBroadWorkload(requests),
+                    .capacities = scheduler::CapacitiesOf(input->start)};
   if (files.order.empty()) {
     input->order.resize(input->pods.size());
     std::iota(input->order.begin(), input->order.end(), std::size_t{0});

@@ -10,7 +10,7 @@
 
 #include "api/error.h"
 #include "api/state_files.h"
-#include "binpack/target_workload.h"
+#include "binpack/packing_model.h"
 #include "scheduler/demand.h"
 #include "scheduler/snapshot.h"
 
@@ -33,6 +33,7 @@ struct SimulationInput {
   std::vector<SimulatedPod> pods;    // those that arrive, by name
   std::vector<std::size_t> order;    // indices in `pods`; they may repeat
   binpack::TargetWorkload workload;  // of all pods of the file, each once
+  binpack::Outlook outlook;
 };
 
 // A file is a CSV file iff its name ends in ".csv". `order` has one number a line: which pod, of

@@ -29,17 +29,19 @@ int GradientScale::ScoreOf(std::int64_t decrease) const {
 
 std::shared_ptr<const PackingModel> PreparePacking(std::string_view strategy_name,
                                                    CostWeights weights, TargetWorkload workload,
-                                                   std::uint64_t seed) {
+                                                   std::uint64_t seed, const Outlook& outlook) {
   const Strategy* strategy = FindStrategy(strategy_name);
   if (strategy == nullptr) return nullptr;
   ClassTable classes = MakeClassTable(workload);
   const GradientScale gradient = MakeGradientScale(classes.total_count);
-  return std::make_shared<const PackingModel>(PackingModel{.strategy = strategy,
-                                                           .weights = weights,
-                                                           .seed = seed,
-                                                           .workload = std::move(workload),
-                                                           .classes = std::move(classes),
-                                                           .gradient = gradient});
+  return std::make_shared<const PackingModel>(
+      PackingModel{.strategy = strategy,
+                   .weights = weights,
+                   .seed = seed,
+                   .workload = std::move(workload),
+                   .classes = std::move(classes),
+                   .gradient = gradient,
+                   .potential = MakePotentialTables(outlook.workload, outlook.capacities)});
 }
 
 }  // namespace offcut::binpack

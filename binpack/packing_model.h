@@ -10,9 +10,11 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string_view>
 
 #include "binpack/fragmentation.h"
+#include "binpack/potential.h"
 #include "binpack/target_workload.h"
 
 namespace offcut::binpack {
@@ -44,6 +46,14 @@ struct PackingModel {
   TargetWorkload workload;
   ClassTable classes;
   GradientScale gradient;
+  PotentialTables potential;  // of the strategy offcut
+};
+
+// What the strategy offcut is prepared for. Its workload covers more than FGD's: the few jobs that
+// want whole nodes are most of what fragments cost.
+struct Outlook {
+  TargetWorkload workload;
+  std::vector<GpuCapacity> capacities;
 };
 
 // nullptr: no strategy has that name. Without a workload every placement is as good as any other to
@@ -51,6 +61,7 @@ struct PackingModel {
 std::shared_ptr<const PackingModel> PreparePacking(std::string_view strategy_name,
                                                    CostWeights weights = {},
                                                    TargetWorkload workload = {},
-                                                   std::uint64_t seed = 0);
+                                                   std::uint64_t seed = 0,
+                                                   const Outlook& outlook = {});
 
 }  // namespace offcut::binpack

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "binpack/baseline_pricing.h"
+#include "binpack/offcut_pricing.h"
 
 namespace offcut::binpack {
 namespace {
@@ -70,6 +71,8 @@ constexpr std::array kStrategies = {
     // Not offered to the server as long as it has no target workload to go by.
     Row<FgdPricing>("fgd", false),
     Row<FirstFitPricing>("first-fit", true),
+    // Likewise.
+    Row<OffcutPricing>("offcut", false),
     Row<PackingPricing>("packing", false),
     Row<PublishedPackingPricing>("packing-published", false),
     Row<RandomPricing>("random", false, true),

@@ -24,6 +24,23 @@ auto SizeOf(const ExpectedRequest& request) {
                     request.kind, request.profile);
 }
 
+using Size = decltype(SizeOf({}));
+using BySize = std::map<Size, WorkloadClass>;
+
+BySize ClassesOf(std::span<const ExpectedRequest> requests) {
+  BySize by_size;
+  for (const ExpectedRequest& request : requests) {
+    WorkloadClass& each = by_size[SizeOf(request)];
+    if (each.count++ == 0) each.request = request;
+  }
+  return by_size;
+}
+
+std::int64_t UnitsOf(const ExpectedRequest& request) {
+  const bool is_share = request.kind == DemandKind::kShare;
+  return std::int64_t{request.gpus} * (is_share ? request.share_units : kGpuUnits / 10);
+}
+
 }  // namespace
 
 std::int64_t TotalCount(const TargetWorkload& workload) {
@@ -32,13 +49,26 @@ std::int64_t TotalCount(const TargetWorkload& workload) {
   return total;
 }
 
-TargetWorkload DeriveTargetWorkload(std::span<const ExpectedRequest> requests) {
-  using Size = decltype(SizeOf({}));
-  std::map<Size, WorkloadClass> by_size;
-  for (const ExpectedRequest& request : requests) {
-    WorkloadClass& each = by_size[SizeOf(request)];
-    if (each.count++ == 0) each.request = request;
+TargetWorkload DeriveBroadWorkload(std::span<const ExpectedRequest> requests) {
+  BySize by_size = ClassesOf(requests);
+  std::int64_t all_units = 0;
+  for (const auto& [size, each] : by_size) all_units += each.count * UnitsOf(each.request);
+  // count / requests + units / all_units, over the common denominator.
+  const auto rank_of = [&](const WorkloadClass& each) {
+    return each.count * all_units + each.count * UnitsOf(each.request) * std::ssize(requests);
+  };
+  std::map<std::pair<std::int64_t, Size>, WorkloadClass, std::greater<>> ranked;
+  for (auto& [size, each] : by_size) ranked.emplace(std::pair(rank_of(each), size), each);
+  TargetWorkload workload;
+  for (auto& [rank, each] : ranked) {
+    if (workload.classes.size() == kWorkloadClassesMax) break;
+    workload.classes.push_back(std::move(each));
   }
+  return workload;
+}
+
+TargetWorkload DeriveTargetWorkload(std::span<const ExpectedRequest> requests) {
+  BySize by_size = ClassesOf(requests);
   using Rank = std::pair<std::int64_t, Size>;
   std::map<Rank, WorkloadClass, std::greater<>> ranked;
   for (auto& [size, each] : by_size) ranked.emplace(Rank(each.count, size), std::move(each));

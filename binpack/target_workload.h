@@ -59,4 +59,8 @@ inline constexpr std::size_t kWorkloadClassesMax = 100;
 // matter.
 TargetWorkload DeriveTargetWorkload(std::span<const ExpectedRequest> requests);
 
+// The kWorkloadClassesMax classes with the greatest share of the requests plus share of the GPU
+// capacity that is asked for; equal ones as above. Slots and instances count as a tenth of a GPU.
+TargetWorkload DeriveBroadWorkload(std::span<const ExpectedRequest> requests);
+
 }  // namespace offcut::binpack

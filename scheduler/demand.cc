@@ -1,5 +1,6 @@
 #include "scheduler/demand.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "binpack/placement.h"
@@ -65,6 +66,23 @@ Demand DemandOf(const Snapshot& snapshot, const Pod& pod) {
     break;
   }
   return demand;
+}
+
+std::vector<binpack::GpuCapacity> CapacitiesOf(const Snapshot& snapshot) {
+  std::vector<binpack::GpuCapacity> capacities;
+  for (const auto& node : snapshot.nodes()) {
+    for (const binpack::Gpu& gpu : node->inventory.devices.gpus) {
+      const auto known = std::ranges::find_if(capacities, [&](const auto& each) {
+        return each.gpu.model == gpu.model && each.gpu.product == gpu.product;
+      });
+      if (known == capacities.end()) {
+        capacities.push_back({.gpu = gpu, .count = 1});
+      } else {
+        ++known->count;
+      }
+    }
+  }
+  return capacities;
 }
 
 }  // namespace offcut::scheduler

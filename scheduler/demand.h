@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
+#include "binpack/potential.h"
 #include "binpack/target_workload.h"
 #include "scheduler/snapshot.h"
 
@@ -18,5 +20,9 @@ struct Demand {
 // could hold, even empty, asks for nothing as far as we can tell. A pod that asks for devices of
 // several kinds counts as asking for the first.
 Demand DemandOf(const Snapshot& snapshot, const Pod& pod);
+
+// The GPUs of the cluster by model and product, in the order in which they first stand on the
+// nodes.
+std::vector<binpack::GpuCapacity> CapacitiesOf(const Snapshot& snapshot);
 
 }  // namespace offcut::scheduler
