@@ -1,0 +1,73 @@
+"""The report's plots, by name of their file."""
+import statistics
+
+import paired
+import runs
+from svg_plot import Panel, Plot, Point, Series, draw
+from tables import Measured, mig_accepted
+
+CURVES = (("offcut", "strict"),
+          *((name, "name") for name in runs.PUBLISHED_STRATEGIES if name != "packing-published"))
+LOAD_PERCENTS = range(75, 131)
+
+
+def curve_of(measured: Measured, strategy: str, ties: str, value_at) -> Series:
+    outputs = measured.replays("default", strategy, ties)
+    points = []
+    for percent in LOAD_PERCENTS:
+        values = [value_at(output["at"][str(percent)]) for output in outputs
+                  if str(percent) in output["at"]]
+        if values:
+            low, middle, high = paired.quartiles(values)
+            points.append(Point(percent, middle, low, high))
+    return Series(strategy, tuple(points))
+
+
+def load_plot(measured: Measured, title: str, y_title: str, value_at) -> str | None:
+    curves = [curve_of(measured, *kind, value_at) for kind in CURVES]
+    drawn = tuple(series for series in curves if series.points)
+    if not drawn:
+        return None
+    return draw(Plot(title=f"{title}: median and middle half of the seeds, default trace",
+                     x_title="GPUs that arrived pods ask for, % of the cluster's",
+                     y_title=y_title, panels=(Panel("", drawn),)))
+
+
+def mig_series(accepted: dict[tuple, list[float]], mix: str, strategy: str) -> Series:
+    points = []
+    for load in runs.MIG_LOADS:
+        ours, theirs = (accepted.get((mix, load, name)) for name in (strategy, "mig-best-fit"))
+        if ours and theirs:
+            gaps = paired.differences(ours, theirs)
+            middle, half_width = statistics.fmean(gaps), paired.half_width(gaps) or 0
+            points.append(Point(load, middle, middle - half_width, middle + half_width))
+    return Series(strategy.removeprefix("mig-"), tuple(points))
+
+
+def mig_plot(measured: Measured, model: str) -> str | None:
+    accepted = mig_accepted(measured, model)
+    # First fit is so far below that the others would lie on one another.
+    names = ["offcut", *(name for name in runs.MIG_STRATEGIES
+                         if name not in ("offcut", "mig-first-fit"))]
+    panels = []
+    for mix in runs.MIG_MIXES[model]:
+        series = [mig_series(accepted, mix, name) for name in names]
+        panels.append(Panel(mix, tuple(each for each in series if each.points)))
+    if not all(panel.series for panel in panels):
+        return None
+    return draw(Plot(title=f"MIG pods accepted on {model}, against best fit: mean and 95 % "
+                           "confidence interval",
+                     x_title="load", y_title="points of accepted %", panels=tuple(panels),
+                     panel_width=230))
+
+
+def all_plots(measured: Measured) -> dict[str, str]:
+    plots = {
+        "unallocated.svg": load_plot(measured, "Unallocated GPU", "unallocated, % of all GPUs",
+                                     lambda point: 100 - point["allocated_percent"]),
+        "fragmentation.svg": load_plot(measured, "Fragmented GPU", "fragmented, % of all GPUs",
+                                       lambda point: point["fragmentation_percent"]),
+    }
+    for model in runs.MIG_MIXES:
+        plots[f"mig-{model}.svg"] = mig_plot(measured, model)
+    return {name: content for name, content in plots.items() if content is not None}
