@@ -6,8 +6,9 @@ RELEASE := build/release/bin
 THREADS_TESTS := api_threads_test bench_test scheduler_test
 BENCH_ARGUMENTS ?= http --offcut $(RELEASE)/offcut
 BENCH_SCHEDULING_ARGUMENTS ?=
+BENCH_PACKING_ARGUMENTS ?=
 
-.PHONY: help build demo test lint bench bench-scheduling asan tsan e2e e2e-all clean
+.PHONY: help build demo test lint bench bench-packing bench-scheduling asan tsan e2e e2e-all clean
 .DEFAULT_GOAL := help
 
 help:
@@ -16,6 +17,7 @@ help:
 	@echo 'make test    build and run all tests; the last line counts them'
 	@echo 'make lint    layout, clang-tidy, layering and house rules'
 	@echo 'make bench   build, and measure the extender over HTTP'
+	@echo 'make bench-packing  build, and measure how well strategies pack production traces'
 	@echo 'make bench-scheduling  build, and measure pods a second under a real kube-scheduler'
 	@echo 'make asan    all tests under AddressSanitizer and UBSan'
 	@echo 'make tsan    the tests of threads under ThreadSanitizer'
@@ -33,6 +35,11 @@ demo: build
 
 bench: build
 	@$(RELEASE)/offcut-bench $(BENCH_ARGUMENTS)
+
+bench-packing: build
+	@deploy/install-build-dependencies bench-packing
+	@bench/packing/bound.py
+	@bench/packing/report.py $(RELEASE)/offcut $(BENCH_PACKING_ARGUMENTS)
 
 bench-scheduling: build
 	@OFFCUT_BINARY=$(CURDIR)/$(RELEASE)/offcut bench/scheduling-rate $(BENCH_SCHEDULING_ARGUMENTS)
