@@ -14,7 +14,8 @@ constexpr std::chrono::seconds kRetry{1};
 
 }  // namespace
 
-LeaderLabel::LeaderLabel(KubeClient& client, std::string pod_namespace, std::string pod_name)
+LeaderLabel::LeaderLabel(KubeClient& client, const std::string& pod_namespace,
+                         const std::string& pod_name)
     : client_(client), pod_path_(PodPath(pod_namespace, pod_name)) {}
 
 void LeaderLabel::Set(bool is_leading) {

@@ -14,7 +14,7 @@ inline constexpr std::string_view kLeaderLabel = "offcut.dev/leader";  // "true"
 class LeaderLabel {
  public:
   // The client outlives this.
-  LeaderLabel(KubeClient& client, std::string pod_namespace, std::string pod_name);
+  LeaderLabel(KubeClient& client, const std::string& pod_namespace, const std::string& pod_name);
 
   void Set(bool is_leading);
 

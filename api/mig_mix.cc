@@ -75,7 +75,7 @@ std::expected<ProfileWeights, Error> ParseList(std::string_view text, const GpuM
   ProfileWeights weights;
   for (const double share : shares) {
     // Half of the most that weights may add up to: rounding up never passes it.
-    const double scaled = share / sum * static_cast<double>(binpack::kProfileWeightsMax / 2);
+    const double scaled = share / sum * static_cast<double>(binpack::kProfileWeightsMax) / 2;
     weights.push_back(share > 0 ? std::max<std::int64_t>(1, std::llround(scaled)) : 0);
   }
   return weights;

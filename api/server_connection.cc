@@ -74,7 +74,8 @@ bool HasGoodHost(const http::fields& fields, unsigned version) {
 // too, as a proxy is sent it, and is whatever host that names.
 std::string_view OriginForm(std::string_view target) {
   for (const std::string_view scheme : {"http://", "https://"}) {
-    if (!beast::iequals(beast::string_view(target.data(), std::min(target.size(), scheme.size())),
+    const std::string_view start = target.substr(0, scheme.size());
+    if (!beast::iequals(beast::string_view(start.data(), start.size()),
                         beast::string_view(scheme.data(), scheme.size()))) {
       continue;
     }

@@ -127,10 +127,10 @@ int Simulate(const SimulateSettings& settings, std::ostream& out, std::ostream& 
     fmt::print(err, "offcut: {}\n", input.error().message);
     return 1;
   }
-  constexpr std::size_t kStep = 500;
+  constexpr std::size_t step = 500;
   const bool shows_progress = isatty(STDERR_FILENO) == 1;
   const auto report = RunSimulation(*input, settings, [&](std::size_t arrived, std::size_t all) {
-    if (!shows_progress || (arrived % kStep != 0 && arrived != all)) return;
+    if (!shows_progress || (arrived % step != 0 && arrived != all)) return;
     fmt::print(err, "\r{} of {} pods{}", arrived, all, arrived == all ? "\n" : "");
     err.flush();
   });

@@ -103,6 +103,7 @@ Row RowOf(const Runs& runs, const Runs& first) {
   Row row{.accepted_percent = Mean(runs.accepted),
           .accepted_slices_percent = Mean(runs.accepted_slices)};
   std::vector<double> differences;
+  differences.reserve(runs.accepted.size());
   for (std::size_t i = 0; i < runs.accepted.size(); ++i) {
     differences.push_back(runs.accepted[i] - first.accepted[i]);
   }
@@ -149,6 +150,7 @@ std::expected<std::vector<Row>, Error> RunAll(const MigSimulationSettings& setti
     if (!weights) return std::unexpected(weights.error());
     const binpack::MigLayouts layouts = LayoutsFor(model, *weights);
     std::vector<binpack::MigStrategy> strategies;
+    strategies.reserve(settings.strategies.size());
     for (const std::string& name : settings.strategies) {
       strategies.push_back(*binpack::MakeMigStrategy(name, layouts, *weights));
     }
@@ -234,16 +236,16 @@ void PrintJson(const MigSimulationSettings& settings, const std::vector<Row>& ro
 
 double ConfidenceHalfWidth(const std::vector<double>& values) {
   // Two-sided 95 % quantiles of Student's t for 1, 2, ... degrees of freedom; beyond, the normal's.
-  constexpr std::array kQuantiles = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365,
-                                     2.306,  2.262, 2.228, 2.201, 2.179, 2.160, 2.145,
-                                     2.131,  2.120, 2.110, 2.101, 2.093, 2.086};
+  constexpr std::array quantiles = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365,
+                                    2.306,  2.262, 2.228, 2.201, 2.179, 2.160, 2.145,
+                                    2.131,  2.120, 2.110, 2.101, 2.093, 2.086};
   assert(values.size() > 1);
   const double mean = Mean(values);
   double squares = 0;
   for (const double value : values) squares += (value - mean) * (value - mean);
   const auto count = static_cast<double>(values.size());
   const std::size_t freedom = values.size() - 1;
-  const double quantile = freedom <= kQuantiles.size() ? kQuantiles[freedom - 1] : 1.96;
+  const double quantile = freedom <= quantiles.size() ? quantiles[freedom - 1] : 1.96;
   return quantile * std::sqrt(squares / (count - 1) / count);
 }
 

@@ -69,6 +69,7 @@ void SortPods(std::vector<SimulatedPod>& pods) {
 
 std::vector<binpack::ExpectedRequest> RequestsOf(const SimulationInput& input) {
   std::vector<binpack::ExpectedRequest> requests;
+  requests.reserve(input.pods.size());
   for (const SimulatedPod& each : input.pods) requests.push_back(each.demand.request);
   input.start.ForEachPod([&](const scheduler::PodEntry& entry) {
     requests.push_back(scheduler::DemandOf(input.start, *entry.pod).request);

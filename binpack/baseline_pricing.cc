@@ -62,13 +62,13 @@ std::vector<CostTerm> BestFitPricing::Terms(const Candidate& candidate) const {
 // 50 (c_n c_m / C^2 + R g / G^2), rounded up. The two denominators have the least common multiple
 // L = 2^20 5^6 7^2: C^2 = 2^20 5^6 and G^2 = 2^12 5^4 7^2.
 std::int64_t DotProductPricing::Cost(const Candidate& candidate) const {
-  constexpr std::int64_t kCpuFactor = 49;
-  constexpr std::int64_t kGpuFactor = 6'400;
-  constexpr std::int64_t kDenominator = kCpuMilliNorm * kCpuMilliNorm * kCpuFactor;
-  static_assert(kDenominator == kGpuUnitsNorm * kGpuUnitsNorm * kGpuFactor);
+  constexpr std::int64_t cpu_factor = 49;
+  constexpr std::int64_t gpu_factor = 6'400;
+  constexpr std::int64_t denominator = kCpuMilliNorm * kCpuMilliNorm * cpu_factor;
+  static_assert(denominator == kGpuUnitsNorm * kGpuUnitsNorm * gpu_factor);
   const std::int64_t cpu = Bounded(node_.free_cpu_milli) * Bounded(input_.shape.host.cpu_milli);
   const std::int64_t gpu = node_.free_units * candidate.units_taken;
-  return CeilDiv(50 * (kCpuFactor * cpu + kGpuFactor * gpu), kDenominator);
+  return CeilDiv(50 * (cpu_factor * cpu + gpu_factor * gpu), denominator);
 }
 
 std::int64_t ClusteringPricing::Cost(const Candidate& candidate) const {

@@ -115,14 +115,14 @@ std::int64_t PoolUnitsTaken(const NodeState& node, const Placement& placement) {
 }
 
 int RequestKindOf(const Placement& placement) {
-  constexpr std::ptrdiff_t kKindMax = 31;
+  constexpr std::ptrdiff_t kind_max = 31;
   if (placement.pieces.size() == 1) {
     const Piece& piece = placement.pieces.front();
     const bool is_part = piece.kind == PieceKind::kSlot || piece.kind == PieceKind::kInstance ||
                          (piece.kind == PieceKind::kFraction && piece.cores_percent < 100);
     return is_part ? 0 : 1;
   }
-  return static_cast<int>(std::min(std::ssize(placement.pieces), kKindMax));
+  return static_cast<int>(std::min(std::ssize(placement.pieces), kind_max));
 }
 
 }  // namespace offcut::binpack

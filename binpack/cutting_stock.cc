@@ -33,7 +33,8 @@ class ColumnGeneration {
         costs_(size_, 1.0) {
     // At first each size has GPUs of its own.
     for (std::size_t i = 0; i < size_; ++i) {
-      const double copies = kPercents / demands[i].percent;
+      const int fitting = kPercents / demands[i].percent;
+      const auto copies = static_cast<double>(fitting);
       inverse_[i][i] = 1 / copies;
       amounts_[i] = static_cast<double>(demands[i].count) / copies;
     }

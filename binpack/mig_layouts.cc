@@ -55,7 +55,7 @@ ProfileSet UnitedWith(ProfileSet profiles, const ProfileSet& others) {
 }
 
 // The plain profile that covers the same slices, or the profile itself.
-const MigProfile& PlainSibling(const GpuModel& model, const MigProfile& profile, int start) {
+MigProfile PlainSibling(const GpuModel& model, const MigProfile& profile, int start) {
   for (const int index : BaseProfiles(model)) {
     const MigProfile& plain = At(model.profiles, index);
     if (plain.memory_slices == profile.memory_slices &&

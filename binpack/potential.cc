@@ -53,6 +53,7 @@ struct Demand {
 std::vector<bool> AcceptedOf(const NodeState& examples, const std::vector<std::string>& models) {
   const AcceptedGpus accepted = Accept(examples, {.models_allowed = models});
   std::vector<bool> result;
+  result.reserve(examples.gpus.size());
   for (std::size_t i = 0; i < examples.gpus.size(); ++i) {
     result.push_back(accepted.Of(i) == Acceptance::kAccepted);
   }
@@ -62,8 +63,10 @@ std::vector<bool> AcceptedOf(const NodeState& examples, const std::vector<std::s
 std::vector<Demand> DemandsOf(const TargetWorkload& workload,
                               std::span<const GpuCapacity> capacities) {
   NodeState examples;
+  examples.gpus.reserve(capacities.size());
   for (const GpuCapacity& each : capacities) examples.gpus.push_back(each.gpu);
   std::vector<Demand> demands;
+  demands.reserve(workload.classes.size());
   for (const auto& [request, count] : workload.classes) {
     if (request.kind == DemandKind::kHostOnly) continue;
     Demand demand{.request = request, .count = static_cast<double>(count)};
@@ -87,6 +90,7 @@ double TotalOf(std::span<const GpuCapacity> capacities) {
 std::vector<std::int64_t> WeightsOf(std::span<const Demand> demands, std::int64_t host_only,
                                     double capacity) {
   std::vector<double> raw;
+  raw.reserve(demands.size());
   double sum = static_cast<double>(host_only);
   for (const Demand& demand : demands) {
     const double scarcity = capacity / std::max(demand.capacity, 1.0);
@@ -94,6 +98,7 @@ std::vector<std::int64_t> WeightsOf(std::span<const Demand> demands, std::int64_
     sum += raw.back();
   }
   std::vector<std::int64_t> weights;
+  weights.reserve(raw.size());
   for (const double each : raw) weights.push_back(std::llround(each / sum * kWeightsSum));
   return weights;
 }
@@ -142,6 +147,7 @@ std::map<int, std::int64_t> PricesOf(std::span<const Demand> demands) {
     }
   }
   std::vector<PieceDemand> pieces;
+  pieces.reserve(counts.size());
   for (const auto& [percent, count] : counts) pieces.push_back({percent, count});
   const std::vector<std::int64_t> prices = CuttingStockPrices(pieces);
   std::map<int, std::int64_t> result;
@@ -286,7 +292,7 @@ void NodePotential::Add(std::size_t gpu, const CompactGpu& state, std::int32_t s
   const Model& model = *models_[gpu];
   const std::int64_t milli = MilliOf(state.free_units);
   sums.free_milli += sign * milli;
-  const PotentialTables::ByClass* copies = nullptr;
+  const PotentialTables::ByClass* copies = &tables_.whole_copies;
   const PotentialTables::ByCpuPrice* mix = nullptr;
   std::int32_t times = sign;
   switch (state.kind) {
@@ -300,7 +306,6 @@ void NodePotential::Add(std::size_t gpu, const CompactGpu& state, std::int32_t s
       times = sign * state.free_slots;
       break;
     case GpuKind::kWhole:
-      copies = &tables_.whole_copies;
       mix = &model.whole_mix;
       break;
     case GpuKind::kFractional: {
@@ -312,7 +317,9 @@ void NodePotential::Add(std::size_t gpu, const CompactGpu& state, std::int32_t s
   }
   if (mix != nullptr) {
     sums.mixed_milli += sign * milli;
-    for (std::size_t l = 0; l < mix->size(); ++l) sums.mix[l] += sign * (*mix)[l];
+    for (std::size_t l = 0; l < mix->size(); ++l) {
+      sums.mix[l] += std::int64_t{sign} * (*mix)[l];
+    }
   }
   for (std::size_t m = 0; m < tables_.size; ++m) {
     sums.copies[m] += times * ((*copies)[m] * model.serves[m]);

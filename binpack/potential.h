@@ -73,7 +73,7 @@ PotentialTables MakePotentialTables(const TargetWorkload& workload,
 class NodePotential {
  public:
   // In kUnit parts of a milli.
-  static constexpr std::int64_t kUnit = 20 * 65'536;
+  static constexpr std::int64_t kUnit = std::int64_t{20} * 65'536;
 
   // All outlive the object.
   NodePotential(const PotentialTables& tables, const NodeView& node);

@@ -55,6 +55,7 @@ std::optional<CurvePoint> ArrivalCurve::At(int arrived_percent) const {
 
 std::vector<int> ArrivalCurve::Percentages() const {
   std::vector<int> percentages;
+  percentages.reserve(bins_.size());
   for (const auto& [percent, bin] : bins_) percentages.push_back(percent);
   return percentages;
 }

@@ -6,7 +6,7 @@ import runs
 from svg_plot import Panel, Plot, Point, Series, draw
 from tables import Measured, mig_accepted
 
-CURVES = (("offcut", "strict"),
+CURVES = (("offcut", "name"),
           *((name, "name") for name in runs.PUBLISHED_STRATEGIES if name != "packing-published"))
 LOAD_PERCENTS = range(75, 131)
 

@@ -96,7 +96,8 @@ def sections(measured: tables.Measured, links: dict[str, str]) -> list[str]:
         "with others, which decide ties. No bar.", tables.beside_published(measured),
         "### offcut against FGD",
         "Allocated % of all GPUs; default: mean over its seeds, else seed 42. FGD with ties by "
-        "name or strict, whichever is better. Failed pods: at the end.",
+        "name or strict, whichever is better; offcut by name, since the fill level as the first "
+        "tie costs it two tenths of a point (see Ties). Failed pods: at the end.",
         tables.against_fgd(measured),
         "### What is left to gain",
         "Upper bounds by `bound.py` and what is missing to them, in points. At 130 % a schedule "

@@ -84,7 +84,7 @@ def replay_run(folder: pathlib.Path, trace: str, seed: int, strategy: str, ties:
 
 
 def default_runs(folder: pathlib.Path, seeds: list[int]) -> list[Run]:
-    kinds = [(strategy, "name") for strategy in PUBLISHED_STRATEGIES]
+    kinds = [(strategy, "name") for strategy in (*PUBLISHED_STRATEGIES, "offcut")]
     kinds += [(strategy, "strict") for strategy in STRICT_STRATEGIES]
     kinds += [(strategy, "random") for strategy in TIES_STRATEGIES]
     return [replay_run(folder, "default", seed, strategy, ties)
@@ -93,7 +93,7 @@ def default_runs(folder: pathlib.Path, seeds: list[int]) -> list[Run]:
 
 def other_runs(folder: pathlib.Path, trace: str, seeds: list[int], has_all: bool) -> list[Run]:
     named = PUBLISHED_STRATEGIES if has_all else ("best-fit", "fgd")
-    kinds = [(strategy, "name") for strategy in named]
+    kinds = [(strategy, "name") for strategy in (*named, "offcut")]
     kinds += [(strategy, "strict") for strategy in STRICT_STRATEGIES]
     return [replay_run(folder, trace, seed, strategy, ties)
             for strategy, ties in kinds for seed in seeds]

@@ -130,17 +130,17 @@ def against_fgd(measured: Measured) -> str:
     for trace in measured.seeds:
         row, losses = [trace], []
         for percent in COMPARED_PERCENTS:
-            ours = mean(measured.values(trace, "offcut", "strict", percent))
+            ours = mean(measured.values(trace, "offcut", "name", percent))
             theirs = best_fgd(measured, trace, percent)
             losses.append(minus(ours, theirs))
             row += [number(ours), number(theirs), number(losses[-1], "+.2f")]
         aim = aims.ALLOCATED_PERCENT_AT_100.get(trace)
-        ours = mean(measured.values(trace, "offcut", "strict", 100))
+        ours = mean(measured.values(trace, "offcut", "name", 100))
         is_met = None
         if None not in losses:
             is_met = min(losses) >= -aims.LOSS_POINTS and (aim is None or ours >= aim)
         rows.append([*row, number(aim, ".1f"), verdict(is_met),
-                     number(failures(measured, trace, "offcut", "strict"), ".0f"),
+                     number(failures(measured, trace, "offcut", "name"), ".0f"),
                      number(failures(measured, trace, "fgd", "name"), ".0f")])
     return table(["trace", "offcut at 100", "FGD", "difference", "offcut at 130", "FGD",
                   "difference", "aim at 100", "met", "failed pods", "FGD's, ties by name"], rows)
@@ -150,14 +150,14 @@ def gaps_to_bound(measured: Measured) -> str:
     rows = []
     for trace in measured.seeds:
         bound = measured.bound(trace, 100, 0)
-        offcut = mean(measured.values(trace, "offcut", "strict", 100))
+        offcut = mean(measured.values(trace, "offcut", "name", 100))
         fgd, best_fit = best_fgd(measured, trace, 100), mean(
             measured.values(trace, "best-fit", "name", 100))
         rows.append([trace, number(bound),
                      *(number(minus(bound, ours)) for ours in (offcut, fgd, best_fit)),
                      number(measured.bound(trace, 130, 0)), number(measured.bound(trace, 130, 94)),
                      number(minus(measured.bound(trace, 130, 94),
-                                  mean(measured.values(trace, "offcut", "strict", 130))))])
+                                  mean(measured.values(trace, "offcut", "name", 130))))])
     return table(["trace", "bound at 100", "gap of offcut", "of FGD", "of best fit",
                   "bound at 130", "if the first 94 % are placed", "gap of offcut"], rows)
 
@@ -166,11 +166,13 @@ def ties(measured: Measured) -> str:
     rows = []
     for strategy in runs.TIES_STRATEGIES:
         strict = measured.values("default", strategy, "strict", 100)
+        named = measured.values("default", strategy, "name", 100)
         chance = measured.values("default", strategy, "random", 100)
-        gap = paired.differences(strict, chance) if strict and chance else []
-        rows.append([f"`{strategy}`", number(mean(strict)), number(mean(chance)),
-                     with_interval(gap)])
-    return table(["strategy", "ties strict, allocated % at 100", "ties random", "difference"], rows)
+        gap = paired.differences(named, chance) if named and chance else []
+        rows.append([f"`{strategy}`", number(mean(strict)), number(mean(named)),
+                     number(mean(chance)), with_interval(gap)])
+    return table(["strategy", "ties strict, allocated % at 100", "by name", "random",
+                  "by name - random"], rows)
 
 
 def churned(measured: Measured, load: float, strategy: str) -> list[dict]:
