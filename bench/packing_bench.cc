@@ -34,11 +34,12 @@ constexpr auto kPrefilter = Prefilter::kByKubeScheduler;
 
 // Request `number` of a mix of shares and whole GPUs, each with a CPU count of its own.
 scheduler::Pod PodNumber(int number, int arrival) {
-  constexpr std::array kMilli = {100, 230, 330, 460, 470, 550, 810, 1000};
-  const api::OpenbPod pod{.name = fmt::format("pod-{}", arrival),
-                          .cpu_milli = 500 * (1 + number / static_cast<int>(kMilli.size())),
-                          .gpus = 1,
-                          .gpu_milli = kMilli[static_cast<std::size_t>(number) % kMilli.size()]};
+  constexpr std::array milli_choices = {100, 230, 330, 460, 470, 550, 810, 1000};
+  const api::OpenbPod pod{
+      .name = fmt::format("pod-{}", arrival),
+      .cpu_milli = std::int64_t{500} * (1 + number / static_cast<int>(milli_choices.size())),
+      .gpus = 1,
+      .gpu_milli = milli_choices[static_cast<std::size_t>(number) % milli_choices.size()]};
   return api::ToPod(pod, fmt::format("uid-{}", arrival));
 }
 
@@ -47,7 +48,7 @@ binpack::TargetWorkload HundredClasses() {
   std::mt19937 random(1);
   for (int i = 0; i < 100; ++i) {
     const binpack::ExpectedRequest request{
-        .cpu_milli = 500 * (1 + i),
+        .cpu_milli = std::int64_t{500} * (1 + i),
         .kind = binpack::DemandKind::kShare,
         .gpus = 1,
         .share_units = 14 * (5 + static_cast<int>(random() % 96))};
@@ -100,7 +101,7 @@ void DecideWarm(benchmark::State& state, const char* strategy) {
   for (int r = 0; r < kRequests; ++r) cache.EvaluateAll(world.snapshot, PodNumber(r, -1));
   std::vector<double> micros;
   int number = 0;
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {  // NOLINT(clang-analyzer-deadcode.DeadStores)
     const scheduler::Pod pod = PodNumber(number++ % kRequests, world.arrivals++);
     const auto start = std::chrono::steady_clock::now();
     benchmark::DoNotOptimize(Filter(world.snapshot, pod, world.names, cache));
@@ -120,7 +121,7 @@ void DecideWarm(benchmark::State& state, const char* strategy) {
 // A request that the cache has never seen.
 void DecideCold(benchmark::State& state, const char* strategy) {
   const World& world = FullWorld(strategy);
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {  // NOLINT(clang-analyzer-deadcode.DeadStores)
     EvaluationCache cache(world.policy, kPrefilter);
     benchmark::DoNotOptimize(cache.EvaluateAll(world.snapshot, PodNumber(3, 0)));
   }
@@ -131,7 +132,7 @@ void EvaluateOneNode(benchmark::State& state, const char* strategy) {
   const World& world = FullWorld(strategy);
   const scheduler::Pod pod = PodNumber(3, 0);
   std::size_t n = 0;
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {  // NOLINT(clang-analyzer-deadcode.DeadStores)
     benchmark::DoNotOptimize(
         Evaluate(*world.snapshot.nodes()[n++ % kNodes], pod, world.policy, kPrefilter));
   }
@@ -142,7 +143,7 @@ void ReserveAndRelease(benchmark::State& state, const char* strategy) {
   World world = FullWorld(strategy);
   const scheduler::Pod pod = PodNumber(0, world.arrivals++);
   std::size_t n = 0;
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {  // NOLINT(clang-analyzer-deadcode.DeadStores)
     benchmark::DoNotOptimize(
         Reserve(world.snapshot, pod, world.names[n++ % kNodes], world.policy, kPrefilter));
     world.snapshot.RemovePod(pod.uid);

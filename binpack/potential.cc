@@ -289,7 +289,9 @@ void NodePotential::AddInstances(std::size_t gpu, const CompactGpu& state, std::
 void NodePotential::Add(std::size_t gpu, const CompactGpu& state, std::int32_t sign,
                         Sums& sums) const {
   if (state.kind == GpuKind::kClosed || state.free_units <= 0) return;
-  const Model& model = *models_[gpu];
+  const Model* const of_gpu = models_[gpu];
+  assert(of_gpu != nullptr);
+  const Model& model = *of_gpu;
   const std::int64_t milli = MilliOf(state.free_units);
   sums.free_milli += sign * milli;
   const PotentialTables::ByClass* copies = &tables_.whole_copies;
@@ -310,6 +312,7 @@ void NodePotential::Add(std::size_t gpu, const CompactGpu& state, std::int32_t s
       break;
     case GpuKind::kFractional: {
       const std::size_t percent = state.free_sharers > 0 ? PercentOf(state) : 0;
+      assert(percent < tables_.fraction_copies.size() && percent < model.best_mix.size());
       copies = &tables_.fraction_copies[percent];
       mix = &model.best_mix[percent];
       break;
@@ -317,12 +320,14 @@ void NodePotential::Add(std::size_t gpu, const CompactGpu& state, std::int32_t s
   }
   if (mix != nullptr) {
     sums.mixed_milli += sign * milli;
-    for (std::size_t l = 0; l < mix->size(); ++l) {
-      sums.mix[l] += std::int64_t{sign} * (*mix)[l];
+    const PotentialTables::ByCpuPrice& worth = *mix;
+    for (std::size_t l = 0; l < worth.size(); ++l) {
+      sums.mix[l] += std::int64_t{sign} * worth[l];
     }
   }
+  const PotentialTables::ByClass& each = *copies;
   for (std::size_t m = 0; m < tables_.size; ++m) {
-    sums.copies[m] += times * ((*copies)[m] * model.serves[m]);
+    sums.copies[m] += times * (each[m] * model.serves[m]);
   }
 }
 

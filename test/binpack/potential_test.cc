@@ -17,7 +17,6 @@ namespace {
 using ::offcut::testing::FractionNode;
 using ::offcut::testing::RandomNode;
 using ::offcut::testing::RandomShape;
-using ::offcut::testing::WholeNode;
 
 ExpectedRequest Part(int percent, std::int64_t cpu_milli = 1'000) {
   return {.cpu_milli = cpu_milli,

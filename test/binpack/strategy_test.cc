@@ -17,8 +17,6 @@ using ::offcut::testing::FractionNode;
 using ::offcut::testing::RandomNode;
 using ::offcut::testing::RandomShape;
 using ::offcut::testing::ToText;
-using ::offcut::testing::WholeNode;
-using ::testing::IsEmpty;
 
 // A share of `percent` of one GPU, with as much of its memory.
 RequestShape Share(int percent, std::int64_t cpu_milli = 0) {
