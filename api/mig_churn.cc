@@ -10,23 +10,16 @@
 #include <random>
 #include <utility>
 
+#include "binpack/indexing.h"
 #include "binpack/placement.h"
 
 namespace offcut::api {
 namespace {
 
+using binpack::At;
 using binpack::MigGpu;
 using binpack::NodeState;
 using binpack::Placement;
-
-template <typename T>
-T& At(std::vector<T>& items, int index) {
-  return items[static_cast<std::size_t>(index)];
-}
-template <typename T>
-const T& At(const std::vector<T>& items, int index) {
-  return items[static_cast<std::size_t>(index)];
-}
 
 // Between 0 and 1, both excluded. Not the library's distribution, which may differ by version.
 double Uniform(std::mt19937_64& random) {

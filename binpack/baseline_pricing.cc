@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "binpack/integer_division.h"
+
 namespace offcut::binpack {
 namespace {
 
@@ -11,10 +13,6 @@ constexpr std::int64_t kCpuMilliMax = 10'000'000;
 std::int64_t Bounded(std::int64_t cpu_milli) {
   return std::clamp(cpu_milli, -kCpuMilliMax, kCpuMilliMax);
 }
-
-// Requires: b > 0.
-std::int64_t FloorDiv(std::int64_t a, std::int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
-std::int64_t CeilDiv(std::int64_t a, std::int64_t b) { return -FloorDiv(-a, b); }
 
 std::int64_t FreeGpus(const CompactNode& node) {
   return std::ranges::count(node.gpus, kGpuUnits, &CompactGpu::free_units);

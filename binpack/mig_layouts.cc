@@ -8,17 +8,10 @@
 #include <cstddef>
 #include <utility>
 
+#include "binpack/indexing.h"
+
 namespace offcut::binpack {
 namespace {
-
-template <typename T>
-const T& At(const std::vector<T>& items, int index) {
-  return items[static_cast<std::size_t>(index)];
-}
-template <typename T>
-T& At(std::vector<T>& items, int index) {
-  return items[static_cast<std::size_t>(index)];
-}
 
 // What tells one instance from another.
 struct Kind {

@@ -8,6 +8,8 @@
 #include <limits>
 #include <numeric>
 
+#include "binpack/indexing.h"
+
 namespace offcut::binpack {
 namespace {
 
@@ -19,15 +21,6 @@ constexpr double kStepHalved = 30;  // iterations until the step has halved
 constexpr double kShareStep = 0.5;
 constexpr double kSameCost = 1e-9;  // below it two costs differ by rounding
 constexpr double kMillionths = 1e6;
-
-template <typename T>
-const T& At(const std::vector<T>& items, int index) {
-  return items[static_cast<std::size_t>(index)];
-}
-template <typename T>
-T& At(std::vector<T>& items, int index) {
-  return items[static_cast<std::size_t>(index)];
-}
 
 using PerLayout = std::vector<double>;
 

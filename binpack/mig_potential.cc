@@ -3,17 +3,10 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "binpack/indexing.h"
+
 namespace offcut::binpack {
 namespace {
-
-template <typename T>
-const T& At(const std::vector<T>& items, int index) {
-  return items[static_cast<std::size_t>(index)];
-}
-template <typename T>
-T& At(std::vector<T>& items, int index) {
-  return items[static_cast<std::size_t>(index)];
-}
 
 // A sum over the profiles, for each layout.
 template <typename Term>

@@ -7,19 +7,11 @@
 #include <tuple>
 #include <utility>
 
+#include "binpack/indexing.h"
 #include "binpack/mig_mean_field.h"
 
 namespace offcut::binpack {
 namespace {
-
-template <typename T>
-const T& At(const std::vector<T>& items, int index) {
-  return items[static_cast<std::size_t>(index)];
-}
-template <typename T>
-T& At(std::vector<T>& items, int index) {
-  return items[static_cast<std::size_t>(index)];
-}
 
 constexpr std::array<std::string_view, 6> kNames = {"mig-first-fit", "mig-best-fit", "mfi",
                                                     "fgd-mask",      "cap-mask",     "offcut"};

@@ -1,11 +1,11 @@
 #include "binpack/offcut_pricing.h"
 
+#include "binpack/integer_division.h"
+
 namespace offcut::binpack {
 namespace {
 
 constexpr std::int64_t kStep = 10 * NodePotential::kUnit;
-
-std::int64_t CeilDiv(std::int64_t a, std::int64_t b) { return a / b + (a % b > 0 ? 1 : 0); }
 
 }  // namespace
 

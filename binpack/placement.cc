@@ -5,19 +5,11 @@
 #include <numeric>
 #include <utility>
 
+#include "binpack/indexing.h"
 #include "binpack/mig_packing.h"
 
 namespace offcut::binpack {
 namespace {
-
-template <typename T>
-T& At(std::vector<T>& items, int index) {
-  return items[static_cast<std::size_t>(index)];
-}
-template <typename T>
-const T& At(const std::vector<T>& items, int index) {
-  return items[static_cast<std::size_t>(index)];
-}
 
 template <typename State>
 bool Is(const Gpu& gpu) {

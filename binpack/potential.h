@@ -15,65 +15,23 @@
 #pragma once
 
 #include <array>
-#include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "binpack/candidate.h"
-#include "binpack/fragmentation.h"
-#include "binpack/target_workload.h"
+#include "binpack/potential_tables.h"
 
 namespace offcut::binpack {
-
-// How many GPUs of one model and product the cluster has.
-struct GpuCapacity {
-  Gpu gpu;  // of that kind, nothing taken
-  std::int64_t count = 0;
-};
-
-struct PotentialTables {
-  static constexpr std::size_t kPercents = 101;  // 0..100 of a GPU
-  // What a CPU might be worth, in milli of a GPU. Source: as the bench found; 384 is beyond what a
-  // CPU of any published trace is worth, and steps of a third do not matter.
-  static constexpr std::array<std::int64_t, 12> kCpuPrices = {0,  8,  16,  24,  32,  48,
-                                                              64, 96, 128, 192, 256, 384};
-  using ByClass = std::array<std::uint8_t, kWorkloadClassesMax>;
-  using ByCpuPrice = std::array<std::int32_t, kCpuPrices.size()>;
-
-  // Of the classes that ask for devices.
-  std::size_t size = 0;
-  std::array<std::int64_t, kWorkloadClassesMax> value{};  // weight times milli of one copy
-  std::array<std::uint32_t, kWorkloadClassesMax> cpu_milli{};
-  std::array<std::int32_t, kWorkloadClassesMax> gpus{};  // at once
-  std::int64_t weight = 0;                               // of all
-  std::vector<ByClass>
-      fraction_copies;     // [percent free][class]: shares that a fraction's GPU takes
-  ByClass whole_copies{};  // likewise, a free whole GPU
-  ByClass slot_copies{};   // 1: of this class one slot takes a share
-  std::vector<ClassTable::InstanceClass> instances;
-
-  struct Model {
-    GpuCapacity capacity;
-    ByClass serves{};                    // 1: pods of the class accept it
-    std::vector<ByCpuPrice> best_mix;    // [percent free]: worth of the rest of a fraction's GPU
-    ByCpuPrice whole_mix{};              // of a free whole GPU
-    std::int64_t scarcity_permille = 0;  // of its capacity: demand that can go nowhere else
-  };
-  std::vector<Model> models;  // the last one: any other
-
-  const Model& Of(const Gpu& gpu) const;
-};
-
-PotentialTables MakePotentialTables(const TargetWorkload& workload,
-                                    std::span<const GpuCapacity> capacities);
 
 // The potential of one node, kept so that a changed GPU costs one pass over the classes.
 class NodePotential {
  public:
-  // In kUnit parts of a milli.
-  static constexpr std::int64_t kUnit = std::int64_t{20} * 65'536;
+  // How much the best mix weighs against copies. Source: a search on a part of the traces; the
+  // results stand in bench/README.md.
+  static constexpr std::int64_t kMixWeight = 20;
+  // Values are in parts of a milli that the best mix cannot use: so many make one.
+  static constexpr std::int64_t kUnit = kMixWeight * PotentialTables::kWeightsSum;
 
   // All outlive the object.
   NodePotential(const PotentialTables& tables, const NodeView& node);

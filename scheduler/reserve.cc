@@ -2,19 +2,16 @@
 #include <cassert>
 #include <deque>
 
+#include "binpack/indexing.h"
 #include "scheduler/checked_shape.h"
 #include "scheduler/decision.h"
 
 namespace offcut::scheduler {
 namespace {
 
+using binpack::At;
 using binpack::Piece;
 using binpack::PieceKind;
-
-template <typename T>
-const T& At(const std::vector<T>& items, int index) {
-  return items[static_cast<std::size_t>(index)];
-}
 
 OfferKind OfferKindOf(const Piece& piece) {
   switch (piece.kind) {

@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "binpack/mig_packing.h"
+#include "test/binpack/mig_world.h"
 
 namespace offcut::binpack {
 namespace {
@@ -18,12 +19,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-
-const GpuModel& Model(const std::string& name) {
-  const GpuModel* model = FindModel(name);
-  EXPECT_NE(model, nullptr) << name;
-  return model != nullptr ? *model : BuiltInModels().front();
-}
 
 int Profile(const GpuModel& model, const std::string& name) {
   return model.FindProfile(name).value_or(-1);

@@ -10,16 +10,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "test/binpack/mig_world.h"
+
 namespace offcut::binpack {
 namespace {
 
 using ::testing::SizeIs;
-
-const GpuModel& Model(const std::string& name) {
-  const GpuModel* model = FindModel(name);
-  EXPECT_NE(model, nullptr) << name;
-  return model != nullptr ? *model : BuiltInModels().front();
-}
 
 ProfileWeights WeightsOf(const GpuModel& model, const std::vector<std::string>& names) {
   ProfileWeights weights(model.profiles.size());

@@ -7,37 +7,10 @@
 
 #include <gtest/gtest.h>
 
+#include "test/binpack/mig_world.h"
+
 namespace offcut::binpack {
 namespace {
-
-const GpuModel& Model(const std::string& name) {
-  const GpuModel* model = FindModel(name);
-  EXPECT_NE(model, nullptr) << name;
-  return model != nullptr ? *model : BuiltInModels().front();
-}
-
-const MigLayouts& SevenSlices() {
-  static const MigLayouts layouts = BuildMigLayouts(Model("A100-40GB"), {});
-  return layouts;
-}
-
-MigInstance At(const std::string& name, int start) {
-  const GpuModel& model = *SevenSlices().model;
-  const int profile = model.FindProfile(name).value_or(-1);
-  return {profile, {start, model.profiles[static_cast<std::size_t>(profile)].memory_slices}};
-}
-
-int Layout(const MigState& state) { return FindLayout(SevenSlices(), {state}); }
-
-std::int64_t Of(const LayoutPotential& potential, const MigState& state) {
-  return potential[static_cast<std::size_t>(Layout(state))];
-}
-
-ProfileWeights EqualWeights(const MigLayouts& layouts) {
-  ProfileWeights weights(layouts.model->profiles.size());
-  for (const int p : layouts.profiles) weights[static_cast<std::size_t>(p)] = 1;
-  return weights;
-}
 
 // 1g@6: it blocks one start of seven 1g (1 slice each), 6 of the doubled 1g's (2), none of the
 // 2g's {0,2,4}, 4 of the 3g's (4), none of the 4g's; a 7g (8) no longer fits in 7 free slices.

@@ -17,6 +17,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "test/binpack/mig_world.h"
+
 namespace offcut::binpack {
 
 // What the enumeration gives for one set of profiles; the columns of the check values.
@@ -41,12 +43,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
-
-const GpuModel& Model(const std::string& name) {
-  const GpuModel* model = FindModel(name);
-  EXPECT_NE(model, nullptr) << name;
-  return model != nullptr ? *model : BuiltInModels().front();
-}
 
 const MigProfile& ProfileOf(const GpuModel& model, const MigInstance& instance) {
   return model.profiles.at(static_cast<std::size_t>(instance.profile));

@@ -15,46 +15,18 @@
 #include <gtest/gtest.h>
 
 #include "binpack/mig_packing.h"
+#include "test/binpack/mig_world.h"
 
 namespace offcut::binpack {
 namespace {
 
 using ::testing::SizeIs;
 
-const GpuModel& Model(const std::string& name) {
-  const GpuModel* model = FindModel(name);
-  EXPECT_NE(model, nullptr) << name;
-  return model != nullptr ? *model : BuiltInModels().front();
-}
-
-const MigLayouts& SevenSlices() {
-  static const MigLayouts layouts = BuildMigLayouts(Model("A100-40GB"), {});
-  return layouts;
-}
-
-MigInstance At(const std::string& name, int start) {
-  const GpuModel& model = *SevenSlices().model;
-  const int profile = model.FindProfile(name).value_or(-1);
-  return {profile, {start, model.profiles[static_cast<std::size_t>(profile)].memory_slices}};
-}
-
-int Layout(const MigState& state) { return FindLayout(SevenSlices(), {state}); }
-
-std::int64_t Of(const LayoutPotential& potential, const MigState& state) {
-  return potential[static_cast<std::size_t>(Layout(state))];
-}
-
 // What the table offers for a profile on a GPU in that state.
 std::optional<MigOffer> Offer(const MigTable& table, const MigState& state,
                               const std::string& profile) {
   const int index = SevenSlices().model->FindProfile(profile).value_or(-1);
   return table.offers[static_cast<std::size_t>(Layout(state))][static_cast<std::size_t>(index)];
-}
-
-ProfileWeights EqualWeights(const MigLayouts& layouts) {
-  ProfileWeights weights(layouts.model->profiles.size());
-  for (const int p : layouts.profiles) weights[static_cast<std::size_t>(p)] = 1;
-  return weights;
 }
 
 // 1g@6: 1g@6 itself (1 slice), doubled 1g@6 (2), 3g@4 (4): 7. Doubled 1g@6: 1g@6 (1), itself (2),
