@@ -116,6 +116,11 @@ void LogPreempt(const scheduler::Pod& pod, std::size_t kept, std::size_t offered
   spdlog::info("preempt {}/{}: {} of {} candidates kept", pod.name_space, pod.name, kept, offered);
 }
 
+void LogPreemptorWaits(const scheduler::Pod& pod) {
+  spdlog::info("preempt {}/{}: no candidate kept; it waits for {}, which is being freed for it",
+               pod.name_space, pod.name, pod.nominated_node_name);
+}
+
 void LogBind(std::string_view name_space, std::string_view name, std::string_view node,
              std::string_view outcome) {
   spdlog::info("bind {}/{} to {}: {}", name_space, name, node, outcome);

@@ -50,6 +50,7 @@ inline constexpr std::chrono::milliseconds kLogCloseTimeout{500};
 void LogFilter(const scheduler::Pod& pod, std::span<const scheduler::Verdict> verdicts);
 // "preempt team-a/train-7: 1 of 3 candidates kept"
 void LogPreempt(const scheduler::Pod& pod, std::size_t kept, std::size_t offered);
+void LogPreemptorWaits(const scheduler::Pod& pod);
 // "bind team-a/train-7 to gpu-3: bound" or the reason's code.
 void LogBind(std::string_view name_space, std::string_view name, std::string_view node,
              std::string_view outcome);

@@ -85,6 +85,7 @@ struct World {
   DecisionCache decisions{policy};  // empty until the first request; by then the policy is read
   scheduler::StateStore store;
   RecentPods recent_pods;
+  NomineeRefusals nominee_refusals;
   Metrics metrics{OFFCUT_VERSION, scheduler::Reasons()};
   std::atomic<bool> is_draining = false;
   std::unique_ptr<Cluster> cluster;  // null: the state comes from files
@@ -111,8 +112,13 @@ std::expected<Servers, Error> StartServers(const ServeSettings& settings, World&
                              .idle_timeout = settings.idle_timeout};
   const ServerSettings reads{.body_bytes_max = std::size_t{64} * 1024,
                              .idle_timeout = settings.idle_timeout};
-  const ExtenderContext context{world.store,       world.policy,  world.decisions,
-                                world.recent_pods, world.metrics, world.cluster.get()};
+  const ExtenderContext context{.store = world.store,
+                                .policy = world.policy,
+                                .decisions = world.decisions,
+                                .recent_pods = world.recent_pods,
+                                .nominee_refusals = world.nominee_refusals,
+                                .metrics = world.metrics,
+                                .cluster = world.cluster.get()};
   Servers servers;
   auto extender = Listen(
       {"extender", "--bind-address"}, bind_address, verbs,

@@ -88,4 +88,11 @@ std::vector<PreemptionCandidate> Preempt(const Snapshot& snapshot, const Pod& po
                                          std::span<const PreemptionCandidate> candidates,
                                          const Policy& policy, Prefilter prefilter);
 
+// Whether the pod had better wait for the node that it is nominated to than preempt elsewhere: it
+// fits there once every pod of lower priority has left, and its nomination has not lapsed. For a
+// pod that filter refuses on that node although kube-scheduler offers it: the victims are gone for
+// kube-scheduler, and a watch that lags shows them to us still.
+bool AwaitsNominatedNode(const Snapshot& snapshot, const Pod& pod, const Policy& policy,
+                         Prefilter prefilter);
+
 }  // namespace offcut::scheduler

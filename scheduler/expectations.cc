@@ -16,6 +16,11 @@ bool Expectations::IsClaimed(std::string_view uid) const {
   return found != places_.end() && !found->second.claimed.empty();
 }
 
+bool Expectations::IsLapsed(std::string_view uid, std::string_view node_name) const {
+  const auto found = places_.find(std::string(uid));
+  return found != places_.end() && !node_name.empty() && found->second.lapsed == node_name;
+}
+
 void Expectations::Nominate(std::shared_ptr<const Pod> pod) {
   const std::string uid = pod->uid;
   const std::string& node_name = pod->nominated_node_name;

@@ -36,6 +36,8 @@ class Expectations {
   std::span<const Expectation> On(std::string_view node_name) const;
   bool empty() const { return by_node_.empty(); }
   bool IsClaimed(std::string_view uid) const;
+  // Whether the pod's nomination to that node has lapsed.
+  bool IsLapsed(std::string_view uid, std::string_view node_name) const;
 
   // Expects the pod on the node that it is nominated to, and on no other by nomination. Without
   // such a node, or when that nomination has lapsed: on none.

@@ -37,16 +37,15 @@ std::optional<std::vector<Victim>> CheckedVictims(const Snapshot& snapshot, cons
   return victims;
 }
 
-// The node as filter will show it to the pod, with the victims gone: also those that are only
-// expected there.
-Node WithoutPods(const Snapshot& snapshot, const Node& current, const Pod& pod,
-                 const std::vector<Victim>& gone) {
+// The node as filter will show it to the pod, with those gone that `leaves` says: also those that
+// are only expected there.
+template <typename Leaves>
+Node WithoutPods(const Snapshot& snapshot, const Node& current, const Pod& pod, Leaves leaves) {
   const std::optional<Node> expected = WithExpected(snapshot, current, pod);
   const Node& node = expected ? *expected : current;
   std::vector<Holder> rest;
-  std::ranges::copy_if(node.holders, std::back_inserter(rest), [&](const Holder& holder) {
-    return std::ranges::find(gone, holder.pod->uid, &Victim::uid) == gone.end();
-  });
+  std::ranges::copy_if(node.holders, std::back_inserter(rest),
+                       [&](const Holder& holder) { return !leaves(*holder.pod); });
   return BuildNode(node.inventory, std::move(rest));
 }
 
@@ -58,8 +57,11 @@ std::optional<PreemptionCandidate> Keep(const Snapshot& snapshot, const Pod& pod
   if (!victims) return std::nullopt;
   if (!pod.request.empty()) {
     const Node* node = snapshot.FindNode(candidate.node_name);
+    const auto is_victim = [&](const Pod& holder) {
+      return std::ranges::find(*victims, holder.uid, &Victim::uid) != victims->end();
+    };
     if (node == nullptr ||
-        !FilterNode(WithoutPods(snapshot, *node, pod, *victims), pod, policy, prefilter).fits()) {
+        !FilterNode(WithoutPods(snapshot, *node, pod, is_victim), pod, policy, prefilter).fits()) {
       return std::nullopt;
     }
   }
@@ -80,6 +82,14 @@ std::vector<PreemptionCandidate> Preempt(const Snapshot& snapshot, const Pod& po
     if (result) kept.push_back(*std::move(result));
   }
   return kept;
+}
+
+bool AwaitsNominatedNode(const Snapshot& snapshot, const Pod& pod, const Policy& policy,
+                         Prefilter prefilter) {
+  const Node* node = snapshot.FindNode(pod.nominated_node_name);
+  if (node == nullptr || snapshot.IsNominationLapsed(pod.uid, node->name())) return false;
+  const auto is_lower = [&](const Pod& holder) { return holder.priority < pod.priority; };
+  return FilterNode(WithoutPods(snapshot, *node, pod, is_lower), pod, policy, prefilter).fits();
 }
 
 }  // namespace offcut::scheduler

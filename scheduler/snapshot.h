@@ -62,6 +62,9 @@ class Snapshot {
   }
   bool HasExpectations() const { return !expectations_->empty(); }
   bool IsClaimed(std::string_view uid) const { return expectations_->IsClaimed(uid); }
+  bool IsNominationLapsed(std::string_view uid, std::string_view node_name) const {
+    return expectations_->IsLapsed(uid, node_name);
+  }
 
   // Every pod, in no order that means anything.
   template <typename Visit>

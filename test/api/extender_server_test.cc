@@ -24,12 +24,7 @@ class ExtenderServerTest : public ::testing::Test {
  protected:
   void SetUp() override {
     auto server = Server::Start({}, [this](const HttpRequest& request, const Respond& respond) {
-      AnswerExtender({.store = world_.store,
-                      .policy = world_.policy,
-                      .decisions = world_.decisions,
-                      .recent_pods = world_.recent_pods,
-                      .metrics = world_.metrics},
-                     request, respond);
+      AnswerExtender(world_.Context(), request, respond);
     });
     ASSERT_TRUE(server) << server.error().message;
     server_ = *std::move(server);

@@ -28,18 +28,22 @@ class ExtenderWorld {
     store.Update([&](scheduler::Snapshot& next) { next = std::move(snapshot); });
   }
 
+  ExtenderContext Context() {
+    return {.store = store,
+            .policy = policy,
+            .decisions = decisions,
+            .recent_pods = recent_pods,
+            .nominee_refusals = nominee_refusals,
+            .metrics = metrics};
+  }
+
   HttpResponse Ask(const HttpRequest& request) {
     HttpResponse answer;
     int answers = 0;
-    AnswerExtender({.store = store,
-                    .policy = policy,
-                    .decisions = decisions,
-                    .recent_pods = recent_pods,
-                    .metrics = metrics},
-                   request, [&](HttpResponse response) {
-                     answer = std::move(response);
-                     ++answers;
-                   });
+    AnswerExtender(Context(), request, [&](HttpResponse response) {
+      answer = std::move(response);
+      ++answers;
+    });
     EXPECT_EQ(answers, 1);
     return answer;
   }
@@ -72,6 +76,7 @@ class ExtenderWorld {
   scheduler::Policy policy;
   DecisionCache decisions{policy};
   RecentPods recent_pods;
+  NomineeRefusals nominee_refusals;
   Metrics metrics{"test", scheduler::Reasons()};
 };
 

@@ -356,6 +356,33 @@ TEST_F(PreemptTest, PassesOnWhatAPodWithoutDevicesWouldEvict) {
               ::testing::SizeIs(1));
 }
 
+// Both GPUs of n are held at priorities -10 and 0, the one of m at 100.
+TEST_F(PreemptTest, AwaitsTheNominatedNodeThatLowerPrioritiesAloneKeepItFrom) {
+  const auto awaits = [&](std::string_view text) {
+    return AwaitsNominatedNode(snapshot_, PodFromText(text), {}, kWire);
+  };
+  EXPECT_TRUE(awaits("p nvidia.com/gpu=2 priority=50 nominated=n"));
+  EXPECT_FALSE(awaits("p nvidia.com/gpu=2 priority=0 nominated=n")) << "low-2 is its equal";
+  EXPECT_FALSE(awaits("p nvidia.com/gpu=3 priority=50 nominated=n")) << "there are but two";
+  EXPECT_FALSE(awaits("p nvidia.com/gpu=1 priority=50 nominated=m"));
+  EXPECT_FALSE(awaits("p nvidia.com/gpu=1 priority=50 nominated=unknown"));
+  EXPECT_FALSE(awaits("p nvidia.com/gpu=1 priority=50"));
+}
+
+TEST_F(PreemptTest, AwaitsNoNodeThatIsMeantForAnother) {
+  const Pod pod = PodFromText("p nvidia.com/gpu=2 priority=50 nominated=n");
+  snapshot_.PutPod(PodFromText("boss nvidia.com/gpu=1 priority=100 nominated=n"));
+  EXPECT_FALSE(AwaitsNominatedNode(snapshot_, pod, {}, kWire));
+}
+
+TEST_F(PreemptTest, AwaitsNoNodeWhoseNominationHasLapsed) {
+  const Pod pod = PodFromText("p nvidia.com/gpu=2 priority=50 nominated=n");
+  snapshot_.PutPod(pod);
+  EXPECT_TRUE(AwaitsNominatedNode(snapshot_, pod, {}, kWire));
+  snapshot_.LapseNomination("uid-p");
+  EXPECT_FALSE(AwaitsNominatedNode(snapshot_, pod, {}, kWire));
+}
+
 TEST(ReasonTest, HasOneShortConstantTextAndOneCodeForEachReason) {
   std::set<std::string_view> texts;
   std::set<std::string_view> codes;
