@@ -276,6 +276,14 @@ func (c Call) Scores(t testing.TB) []HostPriority {
 	return scores
 }
 
+// Preempted reads the answer to a preempt call: the victims that were kept, by node.
+func (c Call) Preempted(t testing.TB) map[string]MetaVictims {
+	t.Helper()
+	var result struct{ NodeNameToMetaVictims map[string]MetaVictims }
+	c.read(t, &result)
+	return result.NodeNameToMetaVictims
+}
+
 // BindError reads the answer to a bind call: "" is success.
 func (c Call) BindError(t testing.TB) string {
 	t.Helper()
