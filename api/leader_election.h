@@ -1,4 +1,6 @@
-// Leader election by a Lease, as client-go does it.
+// Leader election by a Lease, as client-go does it. Whoever waits for the lease looks more often
+// than there, and at the moment when it expires: a successor leads within the lease's duration plus
+// 1.2 retry periods and a few calls.
 //
 // What surprises: a Lease expires by the local time since it was last seen to change, never by
 // comparing its renewTime with our clock; so a fresh candidate waits a whole lease. Whoever leads
@@ -56,6 +58,8 @@ class LeaderElection {
   void Write(const LeaseRecord& record, Clock::time_point began);
   void Won(const KubeResult& result, Clock::time_point began);
   void TryLater();
+  // Until a look at a lease that another holds: no later than it expires.
+  std::chrono::milliseconds StandbyDelay();
   void StopLeading();
   LeaseRecord OurRecord() const;
   std::string Path() const;

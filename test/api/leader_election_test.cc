@@ -121,6 +121,17 @@ TEST(LeaderElectionTest, WaitsForAWholeLeaseSinceItSawTheLastChange) {
   EXPECT_GE(steady_clock::now() - began, seconds{1});
 }
 
+// The next look by the clock would be in an hour.
+TEST(LeaderElectionTest, LooksAtTheMomentWhenTheLeaseExpires) {
+  auto settings = QuickSettings();
+  settings.retry_period = hours{1};
+  World world(settings);
+  world.server.On("GET", {{Reply(200, LeaseOf("other", "0", seconds{1}))}});
+  world.server.On("PUT", {{Reply(200, LeaseOf("us"))}});
+  world.Begin();
+  EXPECT_TRUE(world.ComesToLead());
+}
+
 TEST(LeaderElectionTest, TakesNoLeaseThatIsRenewed) {
   World world;
   std::vector<ApiStep> renewals;
