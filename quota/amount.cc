@@ -1,14 +1,21 @@
 #include "quota/amount.h"
 
+#include <algorithm>
 #include <cassert>
+
+#include "quota/exact.h"
 
 namespace offcut::quota {
 namespace {
 
-void AddInstances(Amount& to, const Amount& from, std::int64_t sign) {
+template <typename Combine>
+void CombineInto(Amount& to, const Amount& from, Combine combine) {
+  to.devices = combine(to.devices, from.devices);
+  to.memory_mib = combine(to.memory_mib, from.memory_mib);
+  to.cores_permille = combine(to.cores_permille, from.cores_permille);
   for (const auto& [profile, count] : from.instances) {
     const auto entry = to.instances.try_emplace(profile, 0).first;
-    entry->second += sign * count;
+    entry->second = combine(entry->second, count);
     if (entry->second == 0) to.instances.erase(entry);
   }
 }
@@ -16,18 +23,12 @@ void AddInstances(Amount& to, const Amount& from, std::int64_t sign) {
 }  // namespace
 
 Amount& Amount::operator+=(const Amount& other) {
-  devices += other.devices;
-  memory_mib += other.memory_mib;
-  cores_permille += other.cores_permille;
-  AddInstances(*this, other, 1);
+  CombineInto(*this, other, SaturatingAdd);
   return *this;
 }
 
 Amount& Amount::operator-=(const Amount& other) {
-  devices -= other.devices;
-  memory_mib -= other.memory_mib;
-  cores_permille -= other.cores_permille;
-  AddInstances(*this, other, -1);
+  CombineInto(*this, other, SaturatingSub);
   return *this;
 }
 
@@ -45,9 +46,10 @@ Amount ChargeInstance(const std::string& profile, int memory_slices, int memory_
           .instances = {{profile, 1}}};
 }
 
-Amount ChargeSlot(int slots, std::int64_t gpu_memory_mib) {
-  assert(slots > 0);
-  return {.devices = (kWholeDevice + slots - 1) / slots,
+Amount ChargeSlot(int slots, std::int64_t gpu_memory_mib, std::int64_t devices_charged) {
+  assert(slots > 0 && devices_charged >= 0);
+  const std::int64_t left = std::max<std::int64_t>(0, kWholeDevice - devices_charged);
+  return {.devices = std::min((kWholeDevice + slots - 1) / slots, left),
           .memory_mib = gpu_memory_mib / slots,
           .cores_permille = 1000 / slots};
 }
@@ -57,6 +59,38 @@ Amount ChargeFraction(std::int64_t memory_mib, std::int64_t gpu_memory_mib, int 
   return {.devices = kWholeDevice * memory_mib / gpu_memory_mib,
           .memory_mib = memory_mib,
           .cores_permille = std::int64_t{10} * cores_percent};
+}
+
+Amount Larger(const Amount& a, const Amount& b) {
+  Amount larger = a;
+  CombineInto(larger, b, [](std::int64_t x, std::int64_t y) { return std::max(x, y); });
+  return larger;
+}
+
+Amount ChargeOfPod(std::span<const ContainerCharge> containers, const Amount& overhead) {
+  Amount apps;
+  Amount sidecars;
+  Amount peak;  // while init containers run
+  for (const auto& [kind, charge] : containers) {
+    switch (kind) {
+      case ContainerKind::kApp:
+        apps += charge;
+        break;
+      case ContainerKind::kSidecar:
+        sidecars += charge;
+        break;
+      case ContainerKind::kInit: {
+        Amount beside = sidecars;
+        beside += charge;
+        peak = Larger(peak, beside);
+        break;
+      }
+    }
+  }
+  apps += sidecars;
+  Amount pod = Larger(apps, peak);
+  pod += overhead;
+  return pod;
 }
 
 }  // namespace offcut::quota

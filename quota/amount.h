@@ -1,13 +1,18 @@
 // How much of a cluster a pod, a tenant or a node accounts for: exact integers, so that the charges
 // of one GPU never add up to more than the GPU.
 //
+// What surprises: the devices of an instance or a fraction follow its memory alone. The larger of
+// memory and compute would not conserve: a 4g and a 3g on one GPU would be 1500 of 1400.
+//
 // Units: devices in 1/1400 of a GPU (a whole GPU is 1400: divisible by 7 and 8 slices and by 100
 // percent), memory in MiB, cores in thousandths of a GPU's compute, instances by profile name.
+// Sums stop at the ends of std::int64_t; they never wrap.
 // Pure; not synchronised.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 
 namespace offcut::quota {
@@ -33,12 +38,30 @@ Amount ChargeWholeGpu(std::int64_t memory_mib);
 Amount ChargeInstance(const std::string& profile, int memory_slices, int memory_slices_total,
                       int compute_slices, int compute_slices_total, std::int64_t memory_mib);
 
-// ceil(1400 / slots). The sum over a GPU may pass 1400 by rounding; whoever sums caps it there.
-// Requires: slots > 0.
-Amount ChargeSlot(int slots, std::int64_t gpu_memory_mib);
+// ceil(1400 / slots), but not more than the GPU's other slots leave of 1400, so that those of one
+// GPU never add up to more than it: `devices_charged` is what they are charged now. The last slot
+// of three is so charged 466, not 467. Requires: slots > 0, 0 <= devices_charged.
+Amount ChargeSlot(int slots, std::int64_t gpu_memory_mib, std::int64_t devices_charged = 0);
 
 // Requires: 0 <= memory_mib <= gpu_memory_mib, gpu_memory_mib > 0. Devices are rounded down, so
 // that a GPU's fractions never add up to more than the GPU.
 Amount ChargeFraction(std::int64_t memory_mib, std::int64_t gpu_memory_mib, int cores_percent);
+
+// Of each member the larger.
+Amount Larger(const Amount& a, const Amount& b);
+
+enum class ContainerKind { kApp, kSidecar, kInit };
+
+struct ContainerCharge {
+  ContainerKind kind = ContainerKind::kApp;
+  Amount charge;
+};
+
+// What a pod is charged for as long as it is bound: the most that its containers hold at any time,
+// plus `overhead`. Containers in the order of the pod's spec: a sidecar (an init container that
+// restarts) runs beside the init containers after it, and beside the apps. Without sidecars that is
+// max(sum of the apps, the largest init container), member by member. Source: Kubernetes'
+// component-helpers, resource.PodRequests.
+Amount ChargeOfPod(std::span<const ContainerCharge> containers, const Amount& overhead);
 
 }  // namespace offcut::quota
