@@ -22,6 +22,11 @@ void CombineInto(Amount& to, const Amount& from, Combine combine) {
 
 }  // namespace
 
+std::int64_t DevicesOf(std::int64_t numerator, std::int64_t denominator) {
+  assert(numerator >= 0 && denominator > 0);
+  return Ceiling({Wide{kWholeDevice} * numerator, denominator});
+}
+
 Amount& Amount::operator+=(const Amount& other) {
   CombineInto(*this, other, SaturatingAdd);
   return *this;

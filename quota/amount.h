@@ -19,6 +19,10 @@ namespace offcut::quota {
 
 inline constexpr std::int64_t kWholeDevice = 1400;
 
+// A quota of so many GPUs, "1/7" or 3/1, in these units: rounded up, so that a third of a GPU holds
+// the first of three slots. Requires: numerator >= 0, denominator > 0.
+std::int64_t DevicesOf(std::int64_t numerator, std::int64_t denominator);
+
 struct Amount {
   std::int64_t devices = 0;
   std::int64_t memory_mib = 0;

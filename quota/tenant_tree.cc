@@ -10,6 +10,15 @@ namespace {
 
 using Names = std::map<std::string_view, int>;
 
+int IndexIn(const std::vector<Cell>& cells, std::string_view pool, std::string_view resource) {
+  const auto found =
+      std::ranges::lower_bound(cells, std::pair(pool, resource), {}, [](const Cell& cell) {
+        return std::pair<std::string_view, std::string_view>(cell.pool, cell.resource);
+      });
+  const bool is_known = found != cells.end() && found->pool == pool && found->resource == resource;
+  return is_known ? static_cast<int>(found - cells.begin()) : -1;
+}
+
 constexpr int kNoParent = -1;
 constexpr int kUnknownParent = -2;
 
@@ -128,25 +137,40 @@ std::vector<int> ParentsFirst(const std::vector<Reach>& reach) {
   return order;
 }
 
+// Who names which cell: of cell c and specs[i], what is said there, or nullptr.
+class QuotaGrid {
+ public:
+  QuotaGrid(std::span<const TenantSpec> specs, const std::vector<Cell>& cells)
+      : count_(specs.size()), quotas_(cells.size() * specs.size()) {
+    for (std::size_t i = 0; i < specs.size(); ++i) {
+      for (const QuotaSpec& quota : specs[i].quotas) {
+        const auto cell = static_cast<std::size_t>(IndexIn(cells, quota.pool, quota.resource));
+        const QuotaSpec*& entry = quotas_[cell * count_ + i];
+        if (entry == nullptr) entry = &quota;  // of repeated ones the first
+      }
+    }
+  }
+
+  const QuotaSpec* At(std::size_t cell, std::size_t i) const { return quotas_[cell * count_ + i]; }
+
+ private:
+  std::size_t count_;
+  std::vector<const QuotaSpec*> quotas_;
+};
+
 // The guarantees of whole subtrees, of one cell; element i is that of specs[i].
 struct Guarantees {
   std::vector<std::int64_t> subtree;
   std::vector<std::int64_t> children;  // the sum of the children's
 };
 
-const QuotaSpec* QuotaOf(const TenantSpec& spec, const Cell& cell) {
-  const auto found = std::ranges::find_if(spec.quotas, [&](const QuotaSpec& quota) {
-    return quota.pool == cell.pool && quota.resource == cell.resource;
-  });
-  return found == spec.quotas.end() ? nullptr : &*found;
-}
-
-Guarantees SumGuarantees(std::span<const TenantSpec> specs, const std::vector<int>& parents,
-                         const std::vector<int>& parents_first, const Cell& cell) {
-  Guarantees sums{std::vector<std::int64_t>(specs.size()), std::vector<std::int64_t>(specs.size())};
+Guarantees SumGuarantees(const QuotaGrid& grid, const std::vector<int>& parents,
+                         const std::vector<int>& parents_first, std::size_t cell) {
+  Guarantees sums{std::vector<std::int64_t>(parents.size()),
+                  std::vector<std::int64_t>(parents.size())};
   for (auto it = parents_first.rbegin(); it != parents_first.rend(); ++it) {
     const std::size_t i = Index(*it);
-    const QuotaSpec* quota = QuotaOf(specs[i], cell);
+    const QuotaSpec* quota = grid.At(cell, i);
     const bool is_stated = quota != nullptr && quota->guarantee.has_value();
     sums.subtree[i] = is_stated ? *quota->guarantee : sums.children[i];
     if (parents[i] >= 0) {
@@ -173,37 +197,21 @@ std::vector<Cell> NamedCells(std::span<const TenantSpec> specs,
   return cells;
 }
 
-void CheckGuarantees(std::span<const TenantSpec> specs, const std::vector<int>& parents,
-                     const std::vector<int>& parents_first, const std::vector<Cell>& cells,
-                     std::vector<TenantFault>& faults) {
-  for (const Cell& cell : cells) {
-    const Guarantees sums = SumGuarantees(specs, parents, parents_first, cell);
-    for (const int t : parents_first) {
-      const QuotaSpec* quota = QuotaOf(specs[Index(t)], cell);
-      if (quota == nullptr || !InRange(sums.subtree[Index(t)])) continue;
-      if (sums.children[Index(t)] <= sums.subtree[Index(t)]) continue;
-      const auto q = static_cast<std::size_t>(quota - specs[Index(t)].quotas.data());
-      faults.push_back({.kind = TenantFaultKind::kGuaranteesBeyondParent,
-                        .tenant = Index(t),
-                        .quota = q,
-                        .stated = sums.subtree[Index(t)],
-                        .children = sums.children[Index(t)]});
-    }
+void CheckGuarantees(std::span<const TenantSpec> specs, const QuotaGrid& grid,
+                     const std::vector<int>& parents, const std::vector<int>& parents_first,
+                     std::size_t cell, std::vector<TenantFault>& faults) {
+  const Guarantees sums = SumGuarantees(grid, parents, parents_first, cell);
+  for (const int t : parents_first) {
+    const std::size_t i = Index(t);
+    const QuotaSpec* quota = grid.At(cell, i);
+    if (quota == nullptr || !InRange(sums.subtree[i])) continue;
+    if (sums.children[i] <= sums.subtree[i]) continue;
+    faults.push_back({.kind = TenantFaultKind::kGuaranteesBeyondParent,
+                      .tenant = i,
+                      .quota = static_cast<std::size_t>(quota - specs[i].quotas.data()),
+                      .stated = sums.subtree[i],
+                      .children = sums.children[i]});
   }
-}
-
-std::vector<TenantFault> FindFaults(std::span<const TenantSpec> specs, const Names& names,
-                                    const std::vector<int>& parents,
-                                    const std::vector<Reach>& reach,
-                                    const std::vector<Cell>& cells) {
-  std::vector<TenantFault> faults;
-  for (std::size_t i = 0; i < specs.size(); ++i) {
-    CheckLinks(specs, names, parents, reach, i, faults);
-    CheckQuotas(i, specs[i], faults);
-  }
-  CheckGuarantees(specs, parents, ParentsFirst(reach), cells, faults);
-  std::ranges::stable_sort(faults, {}, &TenantFault::tenant);
-  return faults;
 }
 
 void NameShared(TenantTree& tree) {
@@ -241,39 +249,37 @@ void NamePools(TenantTree& tree) {
 }
 
 // Which tenants' own pods are held to the cell; see CellPlan.
-void SayWhoTakesPart(TenantTree& tree, std::span<const TenantSpec> specs, std::size_t c) {
+void SayWhoTakesPart(TenantTree& tree, const QuotaGrid& grid, std::size_t c) {
   const std::size_t count = tree.tenants.size();
   const std::span<CellPlan> plans = std::span(tree.plans).subspan(c * count, count);
+  const auto names_pool = [&](std::size_t spec) {
+    for (std::size_t other = 0; other < tree.cells.size(); ++other) {
+      if (tree.cells[other].pool == tree.cells[c].pool && grid.At(other, spec)) return true;
+    }
+    return false;
+  };
   std::vector<bool> names(count);    // the cell, itself or somebody above it
-  std::vector<bool> in_tree(count);  // somebody below it, or it, names the cell
-  std::vector<bool> names_pool(count);
+  std::vector<bool> in_tree(count);  // somebody in the same tree names the cell
   for (std::size_t t = 0; t < count; ++t) {
-    const TenantSpec& spec = specs[tree.tenants[t].spec];
-    const int parent = tree.parents[t];
-    const bool itself = QuotaOf(spec, tree.cells[c]) != nullptr;
-    names[t] = itself || (parent >= 0 && names[Index(parent)]);
-    in_tree[t] = itself;
-    names_pool[t] = std::ranges::any_of(
-        spec.quotas, [&](const QuotaSpec& quota) { return quota.pool == tree.cells[c].pool; });
+    in_tree[t] = grid.At(c, tree.tenants[t].spec) != nullptr;
+    names[t] = in_tree[t] || (tree.parents[t] >= 0 && names[Index(tree.parents[t])]);
   }
   for (std::size_t t = count; t-- > 0;) {
-    const int parent = tree.parents[t];
-    if (parent >= 0 && in_tree[t]) in_tree[Index(parent)] = true;
+    if (tree.parents[t] >= 0 && in_tree[t]) in_tree[Index(tree.parents[t])] = true;
   }
   for (std::size_t t = 0; t < count; ++t) {
     if (tree.parents[t] >= 0) in_tree[t] = in_tree[Index(tree.parents[t])];
-    plans[t].takes_part = names[t] || (in_tree[t] && !names_pool[t]);
+    plans[t].takes_part = names[t] || (in_tree[t] && !names_pool(tree.tenants[t].spec));
   }
 }
 
-void PlanCell(TenantTree& tree, std::span<const TenantSpec> specs, const Guarantees& sums,
-              std::size_t c) {
+void PlanCell(TenantTree& tree, const QuotaGrid& grid, const Guarantees& sums, std::size_t c) {
   const std::size_t count = tree.tenants.size();
   const std::span<CellPlan> plans = std::span(tree.plans).subspan(c * count, count);
   for (std::size_t t = 0; t < count; ++t) {
     const std::size_t i = tree.tenants[t].spec;
     CellPlan& plan = plans[t];
-    if (const QuotaSpec* quota = QuotaOf(specs[i], tree.cells[c]); quota != nullptr) {
+    if (const QuotaSpec* quota = grid.At(c, i); quota != nullptr) {
       plan.borrowing_limit = quota->borrowing_limit.value_or(kUnlimited);
       plan.lending_limit = quota->lending_limit.value_or(kUnlimited);
     }
@@ -286,10 +292,9 @@ void PlanCell(TenantTree& tree, std::span<const TenantSpec> specs, const Guarant
     if (plan.lending_limit != kUnlimited) {
       plan.local = std::max<std::int64_t>(0, plan.subtree - plan.lending_limit);
     }
-    if (tree.parents[t] >= 0) {
-      std::int64_t& above = plans[Index(tree.parents[t])].subtree;
-      above = SaturatingAdd(above, plan.subtree - plan.local);
-    }
+    if (tree.parents[t] < 0) continue;
+    std::int64_t& above = plans[Index(tree.parents[t])].subtree;
+    above = SaturatingAdd(above, plan.subtree - plan.local);
   }
   for (std::size_t t = 0; t < count; ++t) {
     CellPlan& plan = plans[t];
@@ -401,10 +406,20 @@ std::expected<TenantTree, std::vector<TenantFault>> BuildTenantTree(
   const Names names = NameIndex(specs);
   const std::vector<int> parents = ParentsOf(specs, names);
   const std::vector<Reach> reach = FollowParents(parents);
-  if (auto faults = FindFaults(specs, names, parents, reach, tree.cells); !faults.empty()) {
+  const std::vector<int> order = ParentsFirst(reach);
+  const QuotaGrid grid(specs, tree.cells);
+  std::vector<TenantFault> faults;
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    CheckLinks(specs, names, parents, reach, i, faults);
+    CheckQuotas(i, specs[i], faults);
+  }
+  for (std::size_t c = 0; c < tree.cells.size(); ++c) {
+    CheckGuarantees(specs, grid, parents, order, c, faults);
+  }
+  if (!faults.empty()) {
+    std::ranges::stable_sort(faults, {}, &TenantFault::tenant);
     return std::unexpected(std::move(faults));
   }
-  const std::vector<int> order = ParentsFirst(reach);
   for (const int i : order) {
     const TenantSpec& spec = specs[Index(i)];
     tree.by_name.emplace(spec.name, static_cast<int>(tree.tenants.size()));
@@ -415,8 +430,8 @@ std::expected<TenantTree, std::vector<TenantFault>> BuildTenantTree(
   NamePools(tree);
   tree.plans.resize(tree.cells.size() * tree.tenants.size());
   for (std::size_t c = 0; c < tree.cells.size(); ++c) {
-    PlanCell(tree, specs, SumGuarantees(specs, parents, order, tree.cells[c]), c);
-    SayWhoTakesPart(tree, specs, c);
+    PlanCell(tree, grid, SumGuarantees(grid, parents, order, c), c);
+    SayWhoTakesPart(tree, grid, c);
   }
   SumLendable(tree);
   return tree;
@@ -434,13 +449,7 @@ int FindPool(const TenantTree& tree, std::string_view name) {
 }
 
 int FindCell(const TenantTree& tree, std::string_view pool, std::string_view resource) {
-  const auto found =
-      std::ranges::lower_bound(tree.cells, std::pair(pool, resource), {}, [](const Cell& cell) {
-        return std::pair<std::string_view, std::string_view>(cell.pool, cell.resource);
-      });
-  const bool is_known =
-      found != tree.cells.end() && found->pool == pool && found->resource == resource;
-  return is_known ? static_cast<int>(found - tree.cells.begin()) : -1;
+  return IndexIn(tree.cells, pool, resource);
 }
 
 void AddToCharge(int cell, std::int64_t amount, Charge& charge) {

@@ -83,6 +83,15 @@ TEST(AmountTest, ComparesMembersApart) {
             (Amount{.memory_mib = 9, .instances = {{"1g.5gb", 2}, {"2g.10gb", 1}}}));
 }
 
+TEST(AmountTest, ReadsQuotasOfPartsOfAGpu) {
+  EXPECT_EQ(DevicesOf(1, 7), 200);
+  EXPECT_EQ(DevicesOf(3, 8), 525);
+  EXPECT_EQ(DevicesOf(1, 3), ChargeSlot(3, 15'360).devices);
+  EXPECT_EQ(DevicesOf(5, 1), 7'000);
+  EXPECT_EQ(DevicesOf(std::numeric_limits<std::int64_t>::max(), 1),
+            std::numeric_limits<std::int64_t>::max());
+}
+
 TEST(AmountTest, StopsAtTheEndOfTheIntegers) {
   constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
   Amount sum = Devices(most);

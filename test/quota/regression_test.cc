@@ -1,9 +1,8 @@
 // What other systems got wrong in public, as far as quota alone decides it: the `regression`
 // sketches of test/data/quota_vectors.json. Each test names the thread.
-#include <array>
 #include <cstdint>
 #include <limits>
-#include <map>
+#include <memory>
 #include <string>
 #include <vector>
 

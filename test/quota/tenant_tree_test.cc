@@ -127,6 +127,19 @@ TEST(TenantTreeTest, LimitsHowManyTenantsThereAre) {
   EXPECT_EQ(tree.error().front().kind, TenantFaultKind::kTooManyTenants);
 }
 
+TEST(TenantTreeTest, LimitsTenantsTimesCells) {
+  std::vector<TenantSpec> specs;
+  for (int i = 0; i < 10'000; ++i) {
+    specs.push_back({.name = std::to_string(i), .parent = "", .quotas = {}});
+  }
+  for (int i = 0; i < 839; ++i) {
+    specs.front().quotas.push_back({"h100", std::to_string(i), 1, {}, {}});
+  }
+  const auto tree = BuildTenantTree(specs);
+  ASSERT_FALSE(tree);
+  EXPECT_EQ(tree.error().front().kind, TenantFaultKind::kTooManyCells);
+}
+
 // maths was given memory, arts was not: arts is not stopped by it. Of t4 arts says nothing, and
 // physics does: arts may only borrow there. Nobody names cores.
 TEST(TenantTreeTest, HoldsNobodyToWhatWasNotNamed) {
