@@ -33,38 +33,66 @@ class Tournament {
  public:
   Tournament(Ledger ledger, std::span<const Waiting> waiting)
       : ledger_(std::move(ledger)), waiting_(waiting) {
-    const std::size_t count = ledger_.tree().tenants.size();
-    queues_.resize(count);
-    next_.resize(count);
-    winners_.resize(count);
-    children_.resize(count);
+    const std::vector<int>& parents = ledger_.tree().parents;
+    queues_.resize(parents.size());
+    next_.resize(parents.size());
+    winners_.resize(parents.size());
+    children_.resize(parents.size());
+    roots_.resize(parents.size());
     for (std::size_t i = 0; i < waiting.size(); ++i) {
       queues_[Index(waiting[i].tenant)].push_back(i);
     }
-    for (std::size_t t = count; t-- > 0;) {
+    for (std::size_t t = 0; t < parents.size(); ++t) {
       std::ranges::sort(queues_[t],
                         [&](std::size_t a, std::size_t b) { return WaitsBefore(waiting_, a, b); });
-      const int parent = ledger_.tree().parents[t];
-      if (parent >= 0) children_[Index(parent)].push_back(static_cast<int>(t));
-      Play(static_cast<int>(t));
+      roots_[t] = parents[t] < 0 ? static_cast<int>(t) : roots_[Index(parents[t])];
+      if (parents[t] >= 0) children_[Index(parents[t])].push_back(static_cast<int>(t));
+    }
+    is_stale_.assign(parents.size(), true);
+    for (std::size_t t = 0; t < parents.size() && parents[t] < 0; ++t) {
+      PlayAll(static_cast<int>(t));
     }
   }
 
-  // The next that fits, charged; kNobody: none does.
+  // The next of those that fit, charged; kNobody: there is none.
   std::size_t Next() {
-    while (true) {
-      const std::size_t request = Champion();
-      if (request == kNobody) return kNobody;
-      const Waiting& winner = waiting_[request];
-      const bool fits = ledger_.Check(winner.tenant, winner.charge).answer == Answer::kFits;
-      if (fits) ledger_.Add(winner.tenant, winner.charge);
-      ++next_[Index(winner.tenant)];
-      for (int t = winner.tenant; t >= 0; t = ledger_.tree().Parent(t)) Play(t);
-      if (fits) return request;
-    }
+    const std::size_t request = Champion();
+    if (request == kNobody) return kNobody;
+    const int tenant = waiting_[request].tenant;
+    ledger_.Add(tenant, waiting_[request].charge);
+    ++next_[Index(tenant)];
+    is_stale_[Index(tenant)] = true;
+    PlayAll(roots_[Index(tenant)]);
+    return request;
   }
 
  private:
+  // Passes over what no longer fits, and has those meet again whom that, or a charge, concerns.
+  // What does not fit must not compete: a large request would stand before a tenant's small ones
+  // with a share that nobody ever gets.
+  void PlayAll(int root) {
+    for (std::size_t t = roots_.size(); t-- > Index(root);) {
+      if (roots_[t] != root) continue;
+      if (PassOverUnfit(static_cast<int>(t))) is_stale_[t] = true;
+      if (!is_stale_[t]) continue;
+      Play(static_cast<int>(t));
+      is_stale_[t] = false;
+      const int parent = ledger_.tree().parents[t];
+      if (parent >= 0) is_stale_[Index(parent)] = true;
+    }
+  }
+
+  bool PassOverUnfit(int tenant) {
+    const std::vector<std::size_t>& queue = queues_[Index(tenant)];
+    std::size_t& next = next_[Index(tenant)];
+    const std::size_t before = next;
+    const auto fits = [&](const Waiting& request) {
+      return ledger_.Check(tenant, request.charge).answer == Answer::kFits;
+    };
+    while (next < queue.size() && !fits(waiting_[queue[next]])) ++next;
+    return next != before;
+  }
+
   bool Beats(const Contender& a, const Contender& b) const {
     if (b.request == kNobody) return a.request != kNobody;
     if (a.request == kNobody) return false;
@@ -111,7 +139,9 @@ class Tournament {
   std::vector<std::vector<std::size_t>> queues_;  // by tenant, the first to go first
   std::vector<std::size_t> next_;                 // by tenant: where in its queue
   std::vector<std::vector<int>> children_;        // by tenant
+  std::vector<int> roots_;                        // by tenant
   std::vector<Contender> winners_;                // by tenant, of its subtree
+  std::vector<bool> is_stale_;                    // by tenant: its winner
 };
 
 }  // namespace

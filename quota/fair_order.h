@@ -6,13 +6,15 @@
 // guarantee goes before whoever borrows, whatever their ages. Within a tenant priority and age
 // decide. At the top, roots have nothing to share, and priority and age decide again.
 //
-// A request that does not fit is passed over and blocks nobody: giving quota only makes less of it
-// available, so it need not be looked at again. Who would rather wait for room for a large one must
-// not offer the small ones.
+// Only what fits competes: what does not is passed over and blocks nobody, not even its own
+// tenant's. Giving quota only leaves less of it, so it need not be looked at again. Who would
+// rather wait for room for a large one must not offer the small ones.
+//
+// Time: a check of each tenant that waits, for each request that is chosen.
 //
 // Source: Kueue's fair sharing iterator, pkg/scheduler/fair_sharing_iterator.go; Dominant Resource
-// Fairness (Ghodsi et al., NSDI 2011), which this is where nobody has a guarantee.
-// Pure.
+// Fairness (Ghodsi et al., NSDI 2011), which this is where nobody has a guarantee. Other than
+// Kueue, whose queues' heads compete whether they fit or not. Pure.
 #pragma once
 
 #include <cstddef>

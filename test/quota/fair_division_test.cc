@@ -1,9 +1,13 @@
 #include "quota/fair_division.h"
 
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <rapidcheck.h>
 
 namespace offcut::quota {
 namespace {
@@ -68,6 +72,46 @@ TEST(FairDivisionTest, SurvivesHugeRequests) {
   EXPECT_THAT(Divide(10, 1, claims).shares, ElementsAre(6, 4));
   const std::vector<Claim> everything = {{.deserved = {}, .request = INT64_MAX}};
   EXPECT_THAT(Divide(10, 1, everything).shares, ElementsAre(10));
+}
+
+std::vector<Claim> RandomClaims() {
+  std::vector<Claim> claims;
+  const int count = *rc::gen::inRange(1, 8);
+  for (int i = 0; i < count; ++i) {
+    Claim claim{.deserved = *rc::gen::inRange<std::int64_t>(0, 50),
+                .limit = std::nullopt,
+                .request = *rc::gen::inRange<std::int64_t>(0, 200),
+                .weight = *rc::gen::inRange<std::int64_t>(0, 4),
+                .priority = *rc::gen::inRange<std::int64_t>(0, 2)};
+    if (*rc::gen::arbitrary<bool>()) claim.limit = *rc::gen::inRange<std::int64_t>(0, 100);
+    claims.push_back(claim);
+  }
+  return claims;
+}
+
+TEST(FairDivisionTest, GivesAllThatIsWantedAndNoMore) {
+  EXPECT_TRUE(rc::check("Divide", [] {
+    const std::vector<Claim> claims = RandomClaims();
+    const auto total = *rc::gen::inRange<std::int64_t>(0, 500);
+    const auto unit = *rc::gen::inRange<std::int64_t>(1, 12);
+    const Division division = Divide(total, unit, claims);
+    std::int64_t deserved = 0;
+    std::int64_t wanted = 0;  // beyond what is deserved, by who has a weight
+    for (std::size_t i = 0; i < claims.size(); ++i) {
+      const Claim& claim = claims[i];
+      const std::int64_t most = std::min(claim.request, claim.limit.value_or(INT64_MAX));
+      const std::int64_t first = std::min(*claim.deserved, most);
+      RC_ASSERT(division.shares[i] >= first);
+      RC_ASSERT(division.shares[i] <= most);
+      if (claim.weight == 0) RC_ASSERT(division.shares[i] == first);
+      deserved += first;
+      if (claim.weight > 0) wanted += most - first;
+    }
+    const std::int64_t given =
+        std::accumulate(division.shares.begin(), division.shares.end(), std::int64_t{0});
+    RC_ASSERT(given == std::max(deserved, std::min(total, deserved + wanted)));
+    RC_ASSERT(division.remaining == std::max<std::int64_t>(0, total - given));
+  }));
 }
 
 }  // namespace

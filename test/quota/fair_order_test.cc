@@ -47,6 +47,17 @@ TEST(FairOrderTest, PassesOverWhatDoesNotFit) {
   EXPECT_THAT(FairOrder(world.ledger(), waiting), ElementsAre(1, 3));
 }
 
+// a's first asks for what can never be, and would put a behind b if it took part.
+TEST(FairOrderTest, DoesNotLetALargeRequestHoldBackItsTenantsSmallOnes) {
+  OneCell world(R"(
+    cohort  h100/devices=4
+      a
+      b)");
+  const std::vector<Waiting> waiting = {Asks(world, "a", 9, 5, 1), Asks(world, "a", 1, 0, 2),
+                                        Asks(world, "b", 1, 0, 3), Asks(world, "b", 1, 0, 3)};
+  EXPECT_THAT(FairOrder(world.ledger(), waiting), ElementsAre(1, 2, 3));
+}
+
 // Kueue issue 804: 4 are free, b and c each ask for 4. One of them gets them.
 TEST(FairOrderTest, ChargesEachBeforeItChoosesTheNext) {
   OneCell world(R"(

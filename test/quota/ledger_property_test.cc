@@ -9,11 +9,15 @@
 #include <map>
 #include <memory>
 #include <random>
+#include <span>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "quota/dominant_share.h"
 #include "quota/fair_order.h"
 #include "quota/ledger.h"
 #include "test/quota/property_steps.h"
@@ -322,6 +326,90 @@ TEST(LedgerPropertyTest, GivesEqualTenantsEqualShares) {
     }
     ASSERT_LE(most - least, size) << "seed " << seed;
     ASSERT_LT(ledger.Available(1, 0), size) << "seed " << seed;  // nothing is left idle
+  }
+}
+
+// The rule of quota/fair_order.h said once more, without remembering anything.
+class NaiveOrder {
+ public:
+  NaiveOrder(Ledger ledger, std::span<const Waiting> waiting)
+      : ledger_(std::move(ledger)), waiting_(waiting), waits_(waiting.size(), true) {}
+
+  std::vector<std::size_t> All() {
+    std::vector<std::size_t> order;
+    while (true) {
+      const std::size_t next = Best(-1, waiting_.size());
+      if (next == waiting_.size()) return order;
+      order.push_back(next);
+      waits_[next] = false;
+      ledger_.Add(waiting_[next].tenant, waiting_[next].charge);
+    }
+  }
+
+ private:
+  bool Fits(std::size_t i) const {
+    return waits_[i] &&
+           ledger_.Check(waiting_[i].tenant, waiting_[i].charge).answer == Answer::kFits;
+  }
+
+  auto Rank(std::size_t i) const { return std::tuple(-waiting_[i].priority, waiting_[i].since, i); }
+
+  // Of those below the node, or of all for -1; `nobody` where there is none.
+  std::size_t Best(int node, std::size_t nobody) const {
+    std::size_t best = nobody;
+    DominantShare best_share;
+    const auto meet = [&](std::size_t other, const DominantShare& share) {
+      if (other == nobody) return;
+      const auto order = Compare(share, best_share);
+      if (best == nobody || order < 0 || (order == 0 && Rank(other) < Rank(best))) {
+        best = other;
+        best_share = share;
+      }
+    };
+    for (std::size_t i = 0; i < waiting_.size(); ++i) {
+      if (waiting_[i].tenant == node && Fits(i)) {
+        // Of one tenant's, the one of the best rank alone competes.
+        std::size_t first = i;
+        for (std::size_t j = i + 1; j < waiting_.size(); ++j) {
+          if (waiting_[j].tenant == node && Fits(j) && Rank(j) < Rank(first)) first = j;
+        }
+        meet(first, OwnShareAfter(ledger_, node, waiting_[first].charge));
+        break;
+      }
+    }
+    for (int child = 0; child < static_cast<int>(ledger_.tree().tenants.size()); ++child) {
+      if (ledger_.tree().Parent(child) != node) continue;
+      const std::size_t winner = Best(child, nobody);
+      if (winner == nobody) continue;
+      meet(winner, ShareAfter(ledger_, child, waiting_[winner].tenant, waiting_[winner].charge));
+    }
+    return best;
+  }
+
+  Ledger ledger_;
+  std::span<const Waiting> waiting_;
+  std::vector<bool> waits_;
+};
+
+TEST(LedgerPropertyTest, OrdersAsOneWouldWhoLooksAtAllEachTime) {
+  const std::uint64_t seed = PropertySeed();
+  std::mt19937_64 random(seed);
+  for (int world = 0; world < 1'000; ++world) {
+    const Ledger ledger(
+        std::make_shared<const TenantTree>(*BuildTenantTree(RandomTenants(random))));
+    const auto count = static_cast<int>(ledger.tree().tenants.size());
+    std::vector<Waiting> waiting;
+    for (int i = 0; i < 25; ++i) {
+      Waiting pod{.tenant = Below(random, count),
+                  .charge = {},
+                  .priority = Below(random, 2),
+                  .since = Below(random, 4)};
+      AddToCharge(ledger.tree(), Below(random, 2) == 0 ? "a" : "b",
+                  {.devices = 1 + Below(random, 4), .memory_mib = Below(random, 3)}, pod.charge);
+      waiting.push_back(std::move(pod));
+    }
+    ASSERT_EQ(FairOrder(ledger, waiting), NaiveOrder(ledger, waiting).All())
+        << "seed " << seed << ", world " << world;
   }
 }
 

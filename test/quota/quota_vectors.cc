@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iostream>
 #include <string>
+#include <string_view>
 
 #include <nlohmann/json.hpp>
 
@@ -46,8 +47,8 @@ int Run(const std::string& path) {
   int not_applicable = 0;
   for (const json& vector : document["vectors"]) {
     const VectorResult result = CheckVector(vector);
-    std::cout << vector.value("id", "-") << ' ' << vector.value("kind", "-") << ' '
-              << vector.value("model", "-") << ' ' << NameOf(result.verdict) << ' ' << result.rule;
+    std::cout << TextOf(vector, "id") << ' ' << TextOf(vector, "kind") << ' '
+              << TextOf(vector, "model") << ' ' << NameOf(result.verdict) << ' ' << result.rule;
     if (!result.reason.empty()) std::cout << ": " << result.reason;
     std::cout << '\n';
     Counts& counts = result.required ? required : other;

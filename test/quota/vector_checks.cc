@@ -74,17 +74,23 @@ bool CheckDominantShare(const json& vector) {
   });
 }
 
-// The places that all numbers of one resource need.
+// The places that all numbers of one resource need, as far as the integers hold them.
 int PlacesOfDivision(const json& vector, const std::string& resource) {
+  constexpr double largest_integer = 4e18;
+  constexpr int places_max = 15;
+  double largest = vector.at("total").at(resource).get<double>();
   int places = PlacesOf(vector.at("total").at(resource));
   for (const auto& [name, queue] : vector.at("queues").items()) {
     if (!queue.contains(resource)) continue;
     for (const char* key : {"deserved", "limit", "request"}) {
       const json number = queue.at(resource).value(key, json());
-      if (number.is_number()) places = std::max(places, PlacesOf(number));
+      if (!number.is_number()) continue;
+      largest = std::max(largest, number.get<double>());
+      places = std::max(places, PlacesOf(number));
     }
   }
-  return places;
+  const int room = static_cast<int>(std::log10(largest_integer / std::max(1.0, largest)));
+  return std::clamp(places, 0, std::max(0, std::min(places_max, room)));
 }
 
 Claim ReadClaim(const json& share, int places) {
@@ -175,9 +181,10 @@ bool CheckDecay(const json& vector) {
   const json& expect = vector.at("expect");
   const auto one = static_cast<double>(kDecayOne);
   const bool is_sample = vector.contains("age_s");
+  constexpr int places = 6;
   const std::int64_t kept =
-      KeptAfter(vector.at(is_sample ? "age_s" : "sampling_s").get<std::int64_t>(),
-                vector.at("halfLife_s").get<std::int64_t>());
+      KeptAfter(ScaledNumber(vector.at(is_sample ? "age_s" : "sampling_s"), places),
+                ScaledNumber(vector.at("halfLife_s"), places));
   if (is_sample) {
     const double weight = vector.value("amount", 1.0) * static_cast<double>(kept) / one;
     return IsNear(weight, expect.at("weightOfSample"), vector);
@@ -416,8 +423,14 @@ const Rule& RuleFor(std::string_view kind) {
 
 }  // namespace
 
+std::string TextOf(const json& vector, std::string_view key) {
+  if (!vector.is_object()) return "-";
+  const auto found = vector.find(key);
+  return found != vector.end() && found->is_string() ? found->get<std::string>() : "-";
+}
+
 VectorResult CheckVector(const json& vector) {
-  const Rule& rule = RuleFor(vector.value("kind", ""));
+  const Rule& rule = RuleFor(TextOf(vector, "kind"));
   VectorResult result{.verdict = Verdict::kNotApplicable,
                       .required = rule.required,
                       .rule = std::string(rule.name),

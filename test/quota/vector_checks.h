@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -17,6 +18,9 @@ struct VectorResult {
   std::string rule;       // what decided, in one word
   std::string reason;     // why it differs, or why it says nothing of us
 };
+
+// "-" where it has no such text.
+std::string TextOf(const nlohmann::json& vector, std::string_view key);
 
 // A kind that must agree and cannot be read differs.
 VectorResult CheckVector(const nlohmann::json& vector);

@@ -43,12 +43,16 @@ int PlacesOf(const json& number) {
 }
 
 std::int64_t ScaledNumber(const json& number, int places) {
-  if (PlacesOf(number) > places) throw std::runtime_error("too many places: " + number.dump());
   std::int64_t scale = 1;
-  for (int i = 0; i < places; ++i) scale *= 10;
-  if (number.is_number_integer()) return number.get<std::int64_t>() * scale;
-  return std::llround(static_cast<long double>(number.get<double>()) *
-                      static_cast<long double>(scale));
+  for (int i = 0; i < places; ++i) scale = SaturatingMul(scale, 10);
+  const std::int64_t scaled = number.is_number_integer()
+                                  ? SaturatingMul(number.get<std::int64_t>(), scale)
+                                  : std::llround(static_cast<long double>(number.get<double>()) *
+                                                 static_cast<long double>(scale));
+  if (scaled < 0 || scaled == kUnlimited) {
+    throw std::runtime_error("out of range: " + number.dump());
+  }
+  return scaled;
 }
 
 void KueueWorld::AddTenant(const std::string& name, const std::string& parent,
@@ -88,7 +92,7 @@ KueueWorld KueueWorld::Read(const json& vector) {
   for (const json& cohort : vector.value("cohorts", json::array())) {
     mentioned.push_back(cohort.value("parent", ""));
   }
-  for (const json& queue : vector.at("queues")) {
+  for (const json& queue : vector.value("queues", json::array())) {
     world.AddTenant(queue.at("name"), queue.value("cohort", ""), WeightMicro(queue), true);
     mentioned.push_back(queue.value("cohort", ""));
     quotas(queue);

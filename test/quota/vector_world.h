@@ -13,7 +13,8 @@
 
 namespace offcut::quota {
 
-// A decimal number as an integer of 10^-places. Throws std::runtime_error where it has more places.
+// A decimal number as an integer of 10^-places, rounded where it has more. Throws
+// std::runtime_error where that is beyond the integers.
 std::int64_t ScaledNumber(const nlohmann::json& number, int places);
 // How many places its shortest text has.
 int PlacesOf(const nlohmann::json& number);
