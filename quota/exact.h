@@ -1,6 +1,6 @@
 // Integers that never wrap: sums stop at the ends of their type, and ratios are compared exactly.
-// Sums of charges stay exact, too: a charge is at most kAmountMax, and 2^18 such charges, far more
-// than a cluster has pods that ask for devices, do not reach the end.
+// Sums of charges stay exact, too, so that a release undoes its charge: a charge is at most
+// kAmountMax, and 16,000 that are so absurd do not reach the end.
 // Pure.
 #pragma once
 
@@ -15,8 +15,9 @@ __extension__ using Wide = __int128;
 // No limit. Larger than anything that is not.
 inline constexpr std::int64_t kUnlimited = std::numeric_limits<std::int64_t>::max();
 
-// The largest amount that a quota or the charge of one pod may state: 10^10 GPUs, or 2^44 MiB.
-inline constexpr std::int64_t kAmountMax = std::int64_t{1} << 44;
+// The largest amount that a quota or the charge of one pod may state: 2 x 10^11 GPUs, or 2^48
+// MiB.
+inline constexpr std::int64_t kAmountMax = std::int64_t{1} << 48;
 
 constexpr std::int64_t SaturatingAdd(std::int64_t a, std::int64_t b) {
   std::int64_t sum = 0;

@@ -109,6 +109,13 @@ Admission Ledger::Check(int tenant, std::span<const CellAmount> charge) const {
   return admission;
 }
 
+bool Ledger::Borrows(int tenant, std::span<const CellAmount> charge) const {
+  return std::ranges::any_of(charge, [&](CellAmount more) {
+    const CellPlan& plan = tree_->Plan(more.cell, tenant);
+    return plan.takes_part && SaturatingAdd(Used(tenant, more.cell), more.amount) > plan.subtree;
+  });
+}
+
 void Ledger::Add(int tenant, std::span<const CellAmount> charge) {
   for (const auto [cell, amount] : charge) Move(MutableColumn(cell), tenant, cell, amount);
 }

@@ -79,6 +79,9 @@ class Ledger {
   // as quota/tenant_tree.h says.
   Admission Check(int tenant, std::span<const CellAmount> charge) const;
 
+  // Whether the tenant would use more of a cell of the charge than its own subtree has: borrow it.
+  bool Borrows(int tenant, std::span<const CellAmount> charge) const;
+
   // Charges whatever the answer of Check: who is bound is charged, whoever bound it.
   void Add(int tenant, std::span<const CellAmount> charge);
   // The exact mirror of Add. Requires: the tenant is charged at least that much.

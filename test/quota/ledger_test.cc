@@ -98,6 +98,19 @@ TEST(LedgerTest, ChargesBeyondTheQuotaAndLetsNothingMoreIn) {
   EXPECT_EQ(world.Ask("a", 1), Answer::kFits);
 }
 
+// maths has 4, uses 3, and would borrow one of 2 more.
+TEST(LedgerTest, SaysWhoBorrows) {
+  OneCell world(R"(
+    school
+      maths  h100/devices=4
+      arts   h100/devices=5
+    lonely)");
+  world.Add("maths", 3);
+  EXPECT_FALSE(world.ledger().Borrows(world.Tenant("maths"), world.Of(1)));
+  EXPECT_TRUE(world.ledger().Borrows(world.Tenant("maths"), world.Of(2)));
+  EXPECT_FALSE(world.ledger().Borrows(world.Tenant("lonely"), world.Of(9)));
+}
+
 TEST(LedgerTest, FitsWhatAsksForNothing) {
   OneCell world("a  h100/devices=0");
   EXPECT_EQ(world.ledger().Check(0, {}).answer, Answer::kFits);

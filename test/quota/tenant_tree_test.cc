@@ -83,12 +83,12 @@ TEST(TenantTreeTest, FindsAllFaultsAtOnce) {
                   "self: its parents lead back to itself", ": a tenant needs a name",
                   "orphan: another tenant has this name",
                   "orphan: a weight is at least 0 and at most 1000000",
-                  "quotas.0: a guarantee is at least 0 and at most 17592186044416",
+                  "quotas.0: a guarantee is at least 0 and at most 281474976710656",
                   "quotas.1: this pool and resource have been given before",
-                  "quotas.1: a borrowing limit is at least 0 and at most 17592186044416",
-                  "quotas.1: a lending limit is at least 0 and at most 17592186044416",
+                  "quotas.1: a borrowing limit is at least 0 and at most 281474976710656",
+                  "quotas.1: a lending limit is at least 0 and at most 281474976710656",
                   "quotas.2: a quota needs a pool and a resource",
-                  "quotas.2: a guarantee is at least 0 and at most 17592186044416"));
+                  "quotas.2: a guarantee is at least 0 and at most 281474976710656"));
 }
 
 // Beside a cycle, which has no guarantees to speak of.
