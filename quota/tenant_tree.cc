@@ -254,7 +254,9 @@ void SayWhoTakesPart(TenantTree& tree, const QuotaGrid& grid, std::size_t c) {
   const std::span<CellPlan> plans = std::span(tree.plans).subspan(c * count, count);
   const auto names_pool = [&](std::size_t spec) {
     for (std::size_t other = 0; other < tree.cells.size(); ++other) {
-      if (tree.cells[other].pool == tree.cells[c].pool && grid.At(other, spec)) return true;
+      const bool is_of_pool =
+          tree.cells[c].pool == kAllPools || tree.cells[other].pool == tree.cells[c].pool;
+      if (is_of_pool && grid.At(other, spec) != nullptr) return true;
     }
     return false;
   };

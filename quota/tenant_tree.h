@@ -126,6 +126,7 @@ struct CellPlan {
   // or it says nothing of the cell's pool at all, and somebody in its tree names the cell: then it
   // may only borrow there. A tenant that was given devices of a pool is so not stopped by memory
   // that only its sibling was given, and one that was given nothing of a pool takes no guarantee.
+  // Of the pool "*" a tenant says something with any quota.
   bool takes_part = false;
 };
 

@@ -164,6 +164,19 @@ TEST(TenantTreeTest, HoldsNobodyToWhatWasNotNamed) {
   EXPECT_FALSE(takes_part("lonely", "h100", kDevices));
 }
 
+// arts' 5 are its own, though it was promised nothing of all pools together; guests only borrow.
+TEST(TenantTreeTest, HoldsNobodyThatHasAQuotaToThePoolOfAllOfASibling) {
+  const auto tree = TreeFromText(R"(
+    school
+      maths   */devices=4
+      arts    h100/devices=5
+      guests)");
+  const int cell = FindCell(*tree, "*", kDevices);
+  EXPECT_TRUE(tree->Plan(cell, FindTenant(*tree, "maths")).takes_part);
+  EXPECT_FALSE(tree->Plan(cell, FindTenant(*tree, "arts")).takes_part);
+  EXPECT_TRUE(tree->Plan(cell, FindTenant(*tree, "guests")).takes_part);
+}
+
 // What a tenant above names holds for all below.
 TEST(TenantTreeTest, HoldsChildrenToWhatTheirParentNames) {
   const auto tree = TreeFromText(R"(
