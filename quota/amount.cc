@@ -52,11 +52,16 @@ Amount ChargeInstance(const std::string& profile, int memory_slices, int memory_
 }
 
 Amount ChargeSlot(int slots, std::int64_t gpu_memory_mib, std::int64_t devices_charged) {
+  return ChargeSlotOf(ChargeWholeGpu(gpu_memory_mib), slots, devices_charged);
+}
+
+Amount ChargeSlotOf(const Amount& shared, int slots, std::int64_t devices_charged) {
   assert(slots > 0 && devices_charged >= 0);
-  const std::int64_t left = std::max<std::int64_t>(0, kWholeDevice - devices_charged);
-  return {.devices = std::min((kWholeDevice + slots - 1) / slots, left),
-          .memory_mib = gpu_memory_mib / slots,
-          .cores_permille = 1000 / slots};
+  const std::int64_t left = std::max<std::int64_t>(0, shared.devices - devices_charged);
+  return {.devices = std::min(Ceiling({shared.devices, slots}), left),
+          .memory_mib = shared.memory_mib / slots,
+          .cores_permille = shared.cores_permille / slots,
+          .instances = shared.instances};
 }
 
 Amount ChargeFraction(std::int64_t memory_mib, std::int64_t gpu_memory_mib, int cores_percent) {

@@ -47,6 +47,10 @@ Amount ChargeInstance(const std::string& profile, int memory_slices, int memory_
 // of three is so charged 466, not 467. Requires: slots > 0, 0 <= devices_charged.
 Amount ChargeSlot(int slots, std::int64_t gpu_memory_mib, std::int64_t devices_charged = 0);
 
+// The same for a slot of whatever is charged `shared` as one, such as a time-sliced MIG instance.
+// Its instances are counted for every slot. Requires: as above.
+Amount ChargeSlotOf(const Amount& shared, int slots, std::int64_t devices_charged = 0);
+
 // Requires: 0 <= memory_mib <= gpu_memory_mib, gpu_memory_mib > 0. Devices are rounded down, so
 // that a GPU's fractions never add up to more than the GPU.
 Amount ChargeFraction(std::int64_t memory_mib, std::int64_t gpu_memory_mib, int cores_percent);

@@ -35,6 +35,16 @@ TEST(AmountTest, ChargesTheLastSlotWhatTheOthersLeaveOfTheGpu) {
   EXPECT_EQ(ChargeSlot(3, 15'360, 1'400).devices, 0);
 }
 
+// 1g of 8 is 175; in two slots 88 + 87.
+TEST(AmountTest, ChargesSlotsOfAnInstanceNoMoreThanTheInstance) {
+  const Amount instance = ChargeInstance("1g.5gb", 1, 8, 1, 7, 4'864);
+  EXPECT_EQ(ChargeSlotOf(instance, 2).devices, 88);
+  EXPECT_EQ(
+      ChargeSlotOf(instance, 2, 88),
+      (Amount{
+          .devices = 87, .memory_mib = 2'432, .cores_permille = 71, .instances = {{"1g.5gb", 1}}}));
+}
+
 // 1400 x 10,240 / 32,768 = 437.5: rounded down.
 TEST(AmountTest, ChargesAFractionByItsMemoryRoundedDown) {
   const Amount amount = ChargeFraction(10'240, 32'768, 30);
