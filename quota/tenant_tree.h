@@ -16,7 +16,7 @@
 // - A tenant with children may have pods of its own. They are charged as those of a further child
 //   would be that has no guarantee and no limits.
 // - Nobody is held to a resource that was not named. Who *takes part* in a cell is said at
-//   TakesPart below. Kueue refuses what a ClusterQueue does not name.
+//   CellPlan below. Kueue refuses what a ClusterQueue does not name.
 // - The pool "*" stands beside all others: whatever is charged to a pool is charged to it, too.
 //
 // Units: any integers; for our own resources those of quota/amount.h. Weights in millionths.
@@ -42,10 +42,11 @@ namespace offcut::quota {
 
 inline constexpr std::string_view kAllPools = "*";
 
-// The resources of our own charges. An instance's is its profile's name: "1g.10gb".
+// The resources of our own charges, named as in records of devices. An instance's is its profile's
+// name: "1g.10gb".
 inline constexpr std::string_view kDevices = "devices";      // 1/1400 of a GPU
 inline constexpr std::string_view kMemoryMib = "memoryMiB";  // MiB
-inline constexpr std::string_view kCores = "cores";          // thousandths of a GPU's compute
+inline constexpr std::string_view kCores = "coresPermille";  // thousandths of a GPU's compute
 
 inline constexpr std::int64_t kWeightOne = 1'000'000;
 inline constexpr std::int64_t kWeightMax = 1'000'000 * kWeightOne;

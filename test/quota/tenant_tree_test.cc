@@ -180,7 +180,7 @@ TEST(TenantTreeTest, HoldsNobodyThatHasAQuotaToThePoolOfAllOfASibling) {
 // What a tenant above names holds for all below.
 TEST(TenantTreeTest, HoldsChildrenToWhatTheirParentNames) {
   const auto tree = TreeFromText(R"(
-    school   h100/cores=9
+    school   h100/coresPermille=9
       maths  h100/devices=4)");
   EXPECT_TRUE(tree->Plan(FindCell(*tree, "h100", kCores), FindTenant(*tree, "maths")).takes_part);
 }
