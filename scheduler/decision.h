@@ -83,7 +83,8 @@ struct PreemptionCandidate {
 // one with a victim that stands on another node or has no lower priority, and one on a node that we
 // do not know. A victim that we do not know (assumed by kube-scheduler, not yet bound) is kept; it
 // frees nothing that we know of. Victims of a kept candidate are the same set, by descending
-// priority, then by UID.
+// priority, then by UID. None is kept for a pod that holds devices already: filter offers it its
+// own node.
 std::vector<PreemptionCandidate> Preempt(const Snapshot& snapshot, const Pod& pod,
                                          std::span<const PreemptionCandidate> candidates,
                                          const Policy& policy, Prefilter prefilter);

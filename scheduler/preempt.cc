@@ -76,6 +76,8 @@ std::optional<PreemptionCandidate> Keep(const Snapshot& snapshot, const Pod& pod
 std::vector<PreemptionCandidate> Preempt(const Snapshot& snapshot, const Pod& pod,
                                          std::span<const PreemptionCandidate> candidates,
                                          const Policy& policy, Prefilter prefilter) {
+  const PodEntry* entry = snapshot.FindPod(pod.uid);
+  if (entry != nullptr && entry->phase != PodPhase::kPending) return {};
   std::vector<PreemptionCandidate> kept;
   for (const PreemptionCandidate& candidate : candidates) {
     auto result = Keep(snapshot, pod, candidate, policy, prefilter);

@@ -351,6 +351,16 @@ TEST_F(PreemptTest, CountsNoClaimOfAVictim) {
   EXPECT_THAT(Run(pod, {{"n", {"uid-claimer"}}}), ::testing::SizeIs(1));
 }
 
+// Its binding may have been made: whoever is evicted elsewhere would be evicted for nothing.
+TEST_F(PreemptTest, EvictsNobodyForAPodThatHoldsDevices) {
+  const Pod pod = PodFromText("p nvidia.com/gpu=1 priority=50");
+  snapshot_.PutNode(WholeInventory("free", 1));
+  snapshot_.PutPod(pod);
+  EXPECT_THAT(Run(pod, {{"n", {"uid-low-1"}}}), ::testing::SizeIs(1));
+  ASSERT_TRUE(Reserve(snapshot_, pod, "free", {}, kWire).verdict.fits());
+  EXPECT_TRUE(Run(pod, {{"n", {"uid-low-1"}}}).empty());
+}
+
 TEST_F(PreemptTest, PassesOnWhatAPodWithoutDevicesWouldEvict) {
   EXPECT_THAT(Run(PodFromText("p cpu=1 priority=50"), {{"n", {"uid-low-1"}}}),
               ::testing::SizeIs(1));
