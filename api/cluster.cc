@@ -1,10 +1,12 @@
 #include "api/cluster.h"
 
+#include <algorithm>
 #include <future>
 #include <optional>
 #include <random>
 #include <utility>
 
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include "api/explain_text.h"
@@ -174,7 +176,16 @@ void Cluster::Asked() {
   const auto last = last_asked_.exchange(now);
   const bool is_sidecar = election_ != nullptr && !AnswersOnlyAsLeader();
   if (!is_sidecar || now - last < settings_.takeover_pause) return;
+  if (!bound_last_) HoldBindings();
   client_->Post([this] { WatchPods(); });
+}
+
+// Before it is put into the state: what stands there as reserved or bound we have bound.
+void Cluster::NoteOthersBinding(const Pod& pod) {
+  if (pod.node_name.empty() || !pod.record) return;
+  const auto snapshot = context_.store.Read();
+  const scheduler::PodEntry* entry = snapshot->FindPod(pod.uid);
+  if (entry == nullptr || entry->phase == scheduler::PodPhase::kPending) bound_last_ = false;
 }
 
 // What a process before us sent may still arrive at the API server.
@@ -197,6 +208,35 @@ void Cluster::EndToLead() {
   if (label_) label_->Set(false);
 }
 
+void Cluster::Filtered(const Pod& pod, const std::vector<std::string>& node_names,
+                       const std::vector<scheduler::Verdict>& verdicts) {
+  if (pod.nominated_node_name.empty()) return;
+  const auto nominated = std::ranges::find(node_names, pod.nominated_node_name);
+  const auto i = static_cast<std::size_t>(nominated - node_names.begin());
+  if (nominated != node_names.end() && !verdicts[i].fits()) {
+    nominee_waits_.Refused(pod.uid, pod.nominated_node_name, NomineeWaits::Clock::now());
+  } else {
+    nominee_waits_.NotRefused(pod.uid);
+  }
+}
+
+bool Cluster::WaitsForItsNode(const Snapshot& snapshot, const Pod& pod,
+                              const std::vector<scheduler::PreemptionCandidate>& candidates) {
+  // kube-scheduler itself sees pods there that would have to go.
+  const bool is_candidate =
+      std::ranges::find(candidates, pod.nominated_node_name,
+                        &scheduler::PreemptionCandidate::node_name) != candidates.end();
+  const bool would_help =
+      !is_candidate &&
+      AwaitsNominatedNode(snapshot, pod, context_.policy, scheduler::Prefilter::kByKubeScheduler);
+  if (!nominee_waits_.Begin(pod.uid, pod.nominated_node_name, would_help,
+                            NomineeWaits::Clock::now())) {
+    return false;
+  }
+  nudger_.Remind(std::make_shared<const Pod>(pod));
+  return true;
+}
+
 void Cluster::Refused(std::shared_ptr<const Pod> pod, std::vector<std::string> node_names,
                       const std::vector<scheduler::ReasonCount>& refusals,
                       std::shared_ptr<const Snapshot> judged_on) {
@@ -204,15 +244,18 @@ void Cluster::Refused(std::shared_ptr<const Pod> pod, std::vector<std::string> n
   for (const scheduler::ReasonCount& refusal : refusals) {
     key.append(InfoOf(refusal.reason).code).append(" ");
   }
-  events_.Record({.name_space = pod->name_space,
-                  .pod = pod->name,
-                  .pod_uid = pod->uid,
-                  .node = {},
-                  .is_warning = true,
-                  .reason = "OffcutRefused",
-                  .action = "Filtering",
-                  .note = PrintRefusals(refusals, node_names.size()),
-                  .key = std::move(key)});
+  events_.Record(
+      {.name_space = pod->name_space,
+       .pod = pod->name,
+       .pod_uid = pod->uid,
+       .node = {},
+       .is_warning = true,
+       .reason = "OffcutRefused",
+       .action = "Filtering",
+       .note = fmt::format("kube-scheduler offered {} node{}, and none takes the pod: {}.",
+                           node_names.size(), node_names.size() == 1 ? "" : "s",
+                           PrintRefusals(refusals)),
+       .key = std::move(key)});
   nudger_.Refused(std::move(pod), std::move(node_names), std::move(judged_on));
 }
 
@@ -276,7 +319,10 @@ void Cluster::ReplacePods(const std::vector<nlohmann::json>& items) {
     if (auto pod = PodOf(item, context_.policy)) pods.push_back(*std::move(pod));
   }
   spdlog::info("listed {} pods", pods.size());
-  for (const Pod& pod : pods) timers_.TimeNomination(pod);
+  for (const Pod& pod : pods) {
+    timers_.TimeNomination(pod);
+    NoteOthersBinding(pod);
+  }
   std::vector<std::string> unseen;
   const std::vector<std::string> ghosts = context_.store.Update([&](Snapshot& next) {
     std::vector<std::string> gone = next.ReplacePods(std::move(pods));
@@ -304,6 +350,7 @@ void Cluster::UpsertPod(const nlohmann::json& object) {
   // gone. A known pod stays as it was known.
   if (!pod) return;
   timers_.TimeNomination(*pod);
+  NoteOthersBinding(*pod);
   const std::string uid = pod->uid;
   if (!pod->node_name.empty()) timers_.ForgetClaim(uid);
   if (HasFailedAnew(*context_.store.Read(), *pod)) DropClaim(uid);
@@ -336,7 +383,10 @@ void Cluster::ForgetPod(const std::string& uid) {
 
 void Cluster::BindEnded(const BindResult& result) {
   RecordBind(result);
-  if (result.error.empty()) return;
+  if (result.error.empty()) {
+    bound_last_ = true;
+    return;
+  }
   // Its devices are free again, and should it wait again, its nomination counts anew.
   const std::string& uid = result.args.pod_uid;
   timers_.ForgetNomination(uid);

@@ -22,8 +22,10 @@
 #include "api/leader_label.h"
 #include "api/list_watch.h"
 #include "api/metrics.h"
+#include "api/nominee_waits.h"
 #include "api/nudger.h"
 #include "api/recent_pods.h"
+#include "scheduler/decision.h"
 #include "scheduler/explain.h"
 #include "scheduler/policy.h"
 #include "scheduler/state_store.h"
@@ -77,7 +79,9 @@ class Cluster {
   std::string_view WhyNot() const;
 
   // A scheduler has asked. After a pause it may be another one, whose predecessor asked another
-  // replica: in a sidecar the pods are then listed anew, should our watch be dead without knowing.
+  // replica: in a sidecar the pods are then listed anew, should our watch be dead without knowing,
+  // and, unless the last binding that was seen is our own, bindings wait for what that replica has
+  // sent.
   void Asked();
 
   // Calls `answer` once, with what kube-scheduler is told: empty for success.
@@ -95,6 +99,14 @@ class Cluster {
                const std::vector<scheduler::ReasonCount>& refusals,
                std::shared_ptr<const scheduler::Snapshot> judged_on);
   void Offered(std::string uid) { nudger_.Forget(std::move(uid)); }
+
+  // Filter has answered so about the nodes; for the preempt verb of the same attempt.
+  void Filtered(const scheduler::Pod& pod, const std::vector<std::string>& node_names,
+                const std::vector<scheduler::Verdict>& verdicts);
+  // Whether the pod, for which these could be evicted, had better wait for the node that it is
+  // nominated to (api/nominee_waits.h). It is woken when it fits there, or soon.
+  bool WaitsForItsNode(const scheduler::Snapshot& snapshot, const scheduler::Pod& pod,
+                       const std::vector<scheduler::PreemptionCandidate>& candidates);
 
   // Whether the watches of nodes and pods are open. While they are not, answers go on, by what was
   // last known: the API server may be away.
@@ -125,6 +137,7 @@ class Cluster {
   void HoldBindings();
   void ForgetPod(const std::string& uid);
   void RecordBind(const BindResult& result);
+  void NoteOthersBinding(const scheduler::Pod& pod);
 
   const std::unique_ptr<KubeClient> client_;
   const ClusterSettings settings_;
@@ -133,6 +146,7 @@ class Cluster {
   Binder binder_;
   Nudger nudger_;
   ExpectationTimers timers_;
+  NomineeWaits nominee_waits_;
   std::optional<LeaderLabel> label_;          // where only the leader answers
   std::unique_ptr<LeaderElection> election_;  // null: none
   std::atomic<bool> nodes_synced_ = false;
@@ -142,6 +156,8 @@ class Cluster {
   // We lead, and the pods have not been listed since: a predecessor may have bound some.
   std::atomic<bool> is_taking_over_ = false;
   std::atomic<std::chrono::steady_clock::time_point> last_asked_;
+  // Of the bindings that were seen the last one was ours.
+  std::atomic<bool> bound_last_ = false;
 
   // Of the client's thread.
   bool told_synced_ = false;

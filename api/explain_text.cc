@@ -205,11 +205,10 @@ std::string AsksOf(const scheduler::Pod& pod) {
   return text.empty() ? "no GPU" : text;
 }
 
-std::string PrintRefusals(const std::vector<scheduler::ReasonCount>& refusals, std::size_t nodes) {
-  const std::string counts = Joined(refusals, [](const scheduler::ReasonCount& refusal) {
+std::string PrintRefusals(const std::vector<scheduler::ReasonCount>& refusals) {
+  return Joined(refusals, [](const scheduler::ReasonCount& refusal) {
     return fmt::format("{} {}", refusal.nodes, scheduler::InfoOf(refusal.reason).text);
   });
-  return fmt::format("0/{} nodes are available: {}.", nodes, counts);
 }
 
 std::string PrintExplanation(const Explanation& explanation, const ExplanationLimits& limits) {
@@ -219,7 +218,14 @@ std::string PrintExplanation(const Explanation& explanation, const ExplanationLi
   if (explanation.phase != PodPhase::kPending) {
     text += fmt::format("{} on {}\n", NameOf(explanation.phase), explanation.node_name);
     const std::string held = explanation.record ? DevicesText(*explanation.record) : "";
-    text += held.empty() ? "holds no GPU\n" : "holds " + held + "\n";
+    if (!held.empty()) {
+      text += "holds " + held + "\n";
+    } else {
+      text += pod.request.empty()
+                  ? "holds no GPU\n"
+                  : "holds no device that the node offers now: it was made again, or "
+                    "its devices were laid out anew\n";
+    }
     if (explanation.is_drifted)
       text += "drifted: the kubelet chose other GPUs than are on record\n";
     return text;
@@ -236,7 +242,8 @@ std::string PrintExplanation(const Explanation& explanation, const ExplanationLi
                         explanation.nodes.size(), explanation.node_name);
     text += record.devices.empty() ? "\n" : fmt::format(" and get {}\n", DevicesText(record));
   } else {
-    text += "fits nowhere. " + PrintRefusals(explanation.refusals, explanation.nodes.size()) + "\n";
+    text += fmt::format("fits nowhere. 0/{} nodes are available: {}.\n", explanation.nodes.size(),
+                        PrintRefusals(explanation.refusals));
   }
   text += CaveatOf(pod);
   text += TableOf(explanation, limits.nodes_max);

@@ -33,7 +33,7 @@ std::string AsksOf(const scheduler::Pod& pod);
 // What is on record, in one line: "GPU 3, GPU 4 (assumed: the kubelet picks)"; empty: no device.
 std::string DevicesText(const scheduler::DeviceRecord& record);
 
-// "0/14 nodes are available: 8 not enough free GPUs, 6 ...", as kube-scheduler puts it.
-std::string PrintRefusals(const std::vector<scheduler::ReasonCount>& refusals, std::size_t nodes);
+// "8 not enough free GPUs, 6 ...": nodes and why they refuse, as kube-scheduler puts it.
+std::string PrintRefusals(const std::vector<scheduler::ReasonCount>& refusals);
 
 }  // namespace offcut::api

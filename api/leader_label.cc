@@ -1,6 +1,7 @@
 #include "api/leader_label.h"
 
 #include <chrono>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 #include <spdlog/spdlog.h>
@@ -11,12 +12,28 @@ namespace offcut::api {
 namespace {
 
 constexpr std::chrono::seconds kRetry{1};
+// Short, so that a patch that was sent as leader has come to an end before another may lead.
+constexpr std::chrono::seconds kOthersTimeout{4};
+
+std::string LabelPatch(bool is_leader) {
+  nlohmann::json patch;
+  nlohmann::json& label = patch["metadata"]["labels"][std::string(kLeaderLabel)];
+  if (is_leader) label = "true";  // else null, which removes it
+  return patch.dump();
+}
+
+KubeRequest PatchRequest(std::string target, bool is_leader) {
+  return {.method = "PATCH",
+          .target = std::move(target),
+          .content_type = "application/merge-patch+json",
+          .body = LabelPatch(is_leader),
+          .limit = KubeLimit::kNone};
+}
 
 }  // namespace
 
-LeaderLabel::LeaderLabel(KubeClient& client, const std::string& pod_namespace,
-                         const std::string& pod_name)
-    : client_(client), pod_path_(PodPath(pod_namespace, pod_name)) {}
+LeaderLabel::LeaderLabel(KubeClient& client, std::string pod_namespace, std::string pod_name)
+    : client_(client), pod_namespace_(std::move(pod_namespace)), pod_name_(std::move(pod_name)) {}
 
 void LeaderLabel::Set(bool is_leading) {
   is_leading_ = is_leading;
@@ -27,14 +44,7 @@ void LeaderLabel::Set(bool is_leading) {
 void LeaderLabel::Send() {
   is_sending_ = true;
   const bool as_leader = is_leading_;
-  nlohmann::json patch;
-  nlohmann::json& label = patch["metadata"]["labels"][std::string(kLeaderLabel)];
-  if (as_leader) label = "true";  // else null, which removes it
-  KubeRequest request{.method = "PATCH",
-                      .target = pod_path_,
-                      .content_type = "application/merge-patch+json",
-                      .body = patch.dump(),
-                      .limit = KubeLimit::kNone};
+  KubeRequest request = PatchRequest(PodPath(pod_namespace_, pod_name_), as_leader);
   client_.Call(std::move(request), [this, as_leader](const KubeResult& result) {
     if (OutcomeOf(result) != CallOutcome::kDone) {
       spdlog::warn("label of our pod: {}", ResultText(result));
@@ -43,6 +53,48 @@ void LeaderLabel::Send() {
       Send();
     } else {
       is_sending_ = false;
+      if (as_leader) FindOthers();
+    }
+  });
+}
+
+void LeaderLabel::FindOthers() {
+  if (!is_leading_) return;
+  const std::string selector = PercentEncoded(std::string(kLeaderLabel) + "=true");
+  KubeRequest request{
+      .target = "/api/v1/namespaces/" + pod_namespace_ + "/pods?labelSelector=" + selector,
+      .timeout = kOthersTimeout,
+      .limit = KubeLimit::kNone};
+  client_.Call(std::move(request), [this](const KubeResult& result) {
+    if (OutcomeOf(result) == CallOutcome::kDone) {
+      TakeFromOthers(result->body);
+    } else {
+      spdlog::warn("pods labelled {}: {}", kLeaderLabel, ResultText(result));
+      client_.RunAfter(kRetry, [this] { FindOthers(); });
+    }
+  });
+}
+
+void LeaderLabel::TakeFromOthers(std::string_view pod_list) {
+  const auto list = nlohmann::json::parse(pod_list, nullptr, false);
+  if (!list.is_object() || !list.contains("items") || !list["items"].is_array()) return;
+  for (const auto& pod : list["items"]) {
+    const auto name = pod.value("/metadata/name"_json_pointer, std::string());
+    if (!name.empty() && name != pod_name_) Take(name);
+  }
+}
+
+// Once: a pod that has gone needs none, and whoever takes the label wrongly is found at the next
+// change of leaders.
+void LeaderLabel::Take(const std::string& pod_name) {
+  if (!is_leading_) return;
+  KubeRequest request = PatchRequest(PodPath(pod_namespace_, pod_name), false);
+  request.timeout = kOthersTimeout;
+  client_.Call(std::move(request), [pod_name](const KubeResult& result) {
+    if (OutcomeOf(result) == CallOutcome::kDone) {
+      spdlog::info("pod {} leads no more: took the label {} off it", pod_name, kLeaderLabel);
+    } else {
+      spdlog::warn("label of pod {}: {}", pod_name, ResultText(result));
     }
   });
 }

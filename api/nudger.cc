@@ -168,22 +168,39 @@ std::vector<std::string> Nudger::Candidates(const Waiting& waiting, const Snapsh
 // `base`: the state against which the changes were found that wake it.
 void Nudger::Patch(const std::string& uid, std::shared_ptr<const Snapshot> base) {
   Waiting waiting = std::move(waiting_.extract(uid).mapped());
-  const Pod& pod = *waiting.pod;
   if (waiting.judged_on == nullptr) waiting.judged_on = std::move(base);
+  spdlog::info("nudge {}/{}: the newest state would take it", waiting.pod->name_space,
+               waiting.pod->name);
+  Send(*waiting.pod, [this, waiting](const KubeResult& result) {
+    if (OutcomeOf(result) == CallOutcome::kDone) {
+      client_.RunAfter(settings_.follow_up, [this, base = waiting.judged_on] { LookAgain(base); });
+    } else {
+      Failed(waiting, result);
+    }
+  });
+}
+
+void Nudger::Send(const Pod& pod, KubeDone done) {
   const auto since_epoch = std::chrono::system_clock::now().time_since_epoch();
   const auto now_ms = std::chrono::duration_cast<std::chrono::milliseconds>(since_epoch).count();
   const nlohmann::json patch = {
       {"metadata",
        {{"uid", pod.uid},  // a precondition
         {"annotations", {{std::string(kNudgeAnnotation), std::to_string(now_ms)}}}}}};
-  KubeRequest request{.method = "PATCH",
-                      .target = PodPath(pod.name_space, pod.name),
-                      .content_type = "application/merge-patch+json",
-                      .body = patch.dump(),
-                      .limit = KubeLimit::kLast};
-  spdlog::info("nudge {}/{}: the newest state would take it", pod.name_space, pod.name);
-  client_.Call(std::move(request), [this, waiting = std::move(waiting)](const KubeResult& result) {
-    if (OutcomeOf(result) != CallOutcome::kDone) Failed(waiting, result);
+  client_.Call({.method = "PATCH",
+                .target = PodPath(pod.name_space, pod.name),
+                .content_type = "application/merge-patch+json",
+                .body = patch.dump(),
+                .limit = KubeLimit::kLast},
+               std::move(done));
+}
+
+void Nudger::Remind(std::shared_ptr<const Pod> pod) {
+  client_.RunAfter(settings_.follow_up, [this, pod = std::move(pod)] {
+    const auto snapshot = store_.Read();
+    if (snapshot->FindPod(pod->uid) == nullptr || HasPlace(*snapshot, pod->uid)) return;
+    spdlog::info("nudge {}/{}: it has waited long enough", pod->name_space, pod->name);
+    Send(*pod, [](const KubeResult&) {});
   });
 }
 

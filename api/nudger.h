@@ -7,7 +7,7 @@
 // wakes exactly that pod.
 // Of pods that wait for the same devices only as many are woken as could be placed together, in the
 // order of priority and age. A nudge that fails gives its place back: to the same pod after a
-// while, or, where that is gone, to the next.
+// while, or, where that is gone, to the next. One that is not used within a while does, too.
 #pragma once
 
 #include <chrono>
@@ -32,6 +32,9 @@ struct NudgerSettings {
   std::chrono::milliseconds delay{250};
   std::size_t pods_max = 10'000;                                    // remembered; one more is not
   std::chrono::milliseconds retry_delay = std::chrono::seconds{5};  // of a nudge that failed
+  // After a nudge: the time that kube-scheduler has to use it. It may refuse the pod for another
+  // reason, or find it another place, and then the place is for the next one.
+  std::chrono::milliseconds follow_up = std::chrono::seconds{2};
 };
 
 // Refused() and Offered() may be called from any thread; all else happens on the client's.
@@ -44,6 +47,9 @@ class Nudger {
   // Filter has refused the pod on all of these nodes, by that state.
   void Refused(std::shared_ptr<const scheduler::Pod> pod, std::vector<std::string> node_names,
                std::shared_ptr<const scheduler::Snapshot> judged_on);
+  // The pod has been told to wait for something that need not come, or come to be seen: wakes it
+  // after `follow_up` if it has no place by then.
+  void Remind(std::shared_ptr<const scheduler::Pod> pod);
   // Filter has found a node for it, or it is gone.
   void Forget(std::string uid);
 
@@ -65,6 +71,7 @@ class Nudger {
                                       const std::vector<std::string>& changed) const;
   std::vector<const Waiting*> InOrder() const;
   void Patch(const std::string& uid, std::shared_ptr<const scheduler::Snapshot> base);
+  void Send(const scheduler::Pod& pod, KubeDone done);
   void Failed(const Waiting& waiting, const KubeResult& result);
   void LookAgain(const std::shared_ptr<const scheduler::Snapshot>& base);
 

@@ -113,6 +113,7 @@ void TellFiltered(Cluster& cluster, const std::shared_ptr<const Pod>& pod,
                   const std::vector<scheduler::ReasonCount>& refusals,
                   const std::shared_ptr<const Snapshot>& judged_on) {
   if (pod->request.empty()) return;
+  cluster.Filtered(*pod, node_names, verdicts);
   const auto fits = std::ranges::count_if(verdicts, &Verdict::fits);
   if (fits == 1) {
     const auto only = std::ranges::find_if(verdicts, &Verdict::fits) - verdicts.begin();
@@ -149,21 +150,6 @@ ExtenderFilterResult ToResult(const ExtenderArgs& args, const std::vector<std::s
   return result;
 }
 
-// For the preempt verb of the same attempt.
-void NoteNominee(NomineeRefusals& refusals, const Pod& pod,
-                 const std::vector<std::string>& node_names, const std::vector<Verdict>& verdicts) {
-  if (pod.nominated_node_name.empty()) return;
-  const auto nominated = std::ranges::find(node_names, pod.nominated_node_name);
-  const bool is_refused =
-      nominated != node_names.end() &&
-      !verdicts[static_cast<std::size_t>(nominated - node_names.begin())].fits();
-  if (is_refused) {
-    refusals.Note(pod.uid, NomineeRefusals::Clock::now());
-  } else {
-    refusals.Forget(pod.uid);
-  }
-}
-
 HttpResponse FilterError(std::string text) {
   ExtenderFilterResult result;
   result.error = std::move(text);
@@ -188,7 +174,6 @@ HttpResponse AnswerFilter(const ExtenderContext& context, std::string_view body)
     context.metrics.CountRejections(reason, static_cast<std::uint64_t>(nodes));
   }
   LogFilter(*pod, verdicts);
-  NoteNominee(context.nominee_refusals, *pod, *node_names, verdicts);
   auto response =
       JsonAnswer(Print(ToResult(*args, *node_names, verdicts, *pod, context.policy.refusals)));
   const auto shared = std::make_shared<const Pod>(*std::move(pod));
@@ -257,12 +242,12 @@ HttpResponse AnswerPreempt(const ExtenderContext& context, std::string_view body
   if (!pod) LogUnreadablePod("preempt", pod.error().message);
   if (!victims || !pod) return JsonAnswer(Print(ExtenderPreemptionResult()));
   const auto snapshot = context.store.Read();
-  if (context.nominee_refusals.IsNoted(pod->uid, NomineeRefusals::Clock::now()) &&
-      AwaitsNominatedNode(*snapshot, *pod, context.policy, kPrefilter)) {
+  auto candidates = ToCandidates(*victims);
+  if (context.cluster != nullptr && context.cluster->WaitsForItsNode(*snapshot, *pod, candidates)) {
     LogPreemptorWaits(*pod);
     return JsonAnswer(Print(ExtenderPreemptionResult()));
   }
-  auto kept = Preempt(*snapshot, *pod, ToCandidates(*victims), context.policy, kPrefilter);
+  auto kept = Preempt(*snapshot, *pod, candidates, context.policy, kPrefilter);
   LogPreempt(*pod, kept.size(), victims->size());
   return JsonAnswer(Print(ToResult(std::move(kept))));
 }

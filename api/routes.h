@@ -20,7 +20,6 @@
 #include "api/decision_cache.h"
 #include "api/http.h"
 #include "api/metrics.h"
-#include "api/nominee_refusals.h"
 #include "api/recent_pods.h"
 #include "scheduler/policy.h"
 #include "scheduler/state_store.h"
@@ -33,7 +32,6 @@ struct ExtenderContext {
   const scheduler::Policy& policy;
   DecisionCache& decisions;  // of that policy
   RecentPods& recent_pods;
-  NomineeRefusals& nominee_refusals;
   Metrics& metrics;
   Cluster* cluster = nullptr;  // null: the state comes from files, and bind decides alone
 };
@@ -42,11 +40,12 @@ struct ExtenderContext {
 //
 // Filter and prioritize take each node once, at its first place, and answer in the form that they
 // were asked in. With both forms in one request Nodes counts: kube-scheduler understands that
-// answer in either mode. Filter changes no state but for `recent_pods` and `nominee_refusals`.
+// answer in either mode. Filter changes no state but for `recent_pods`.
 // Bind takes the pod from the state, else from `recent_pods`, and reserves on the newest state; a
 // bind that comes again gets the answer of the first. With a cluster the binding is then made at
 // its API server (api/binder.h), and filter and prioritize leave an advisory claim.
-// Preempt keeps no candidate for a pod whose victims have gone already and are only late for us.
+// Preempt then keeps no candidate for a pod whose victims have gone already and are only late for
+// us (api/nominee_waits.h).
 void AnswerExtender(const ExtenderContext& context, const HttpRequest& request,
                     const Respond& respond);
 

@@ -85,7 +85,6 @@ struct World {
   DecisionCache decisions{policy};  // empty until the first request; by then the policy is read
   scheduler::StateStore store;
   RecentPods recent_pods;
-  NomineeRefusals nominee_refusals;
   Metrics metrics{OFFCUT_VERSION, scheduler::Reasons()};
   std::atomic<bool> is_draining = false;
   std::unique_ptr<Cluster> cluster;  // null: the state comes from files
@@ -116,7 +115,6 @@ std::expected<Servers, Error> StartServers(const ServeSettings& settings, World&
                                 .policy = world.policy,
                                 .decisions = world.decisions,
                                 .recent_pods = world.recent_pods,
-                                .nominee_refusals = world.nominee_refusals,
                                 .metrics = world.metrics,
                                 .cluster = world.cluster.get()};
   Servers servers;

@@ -366,6 +366,46 @@ TEST(ClusterTest, ListsAnewWhereASidecarIsAskedAfterAPause) {
   EXPECT_TRUE(world.server.WaitForWatches("pods", 2));
 }
 
+// What the sidecar that was asked before has sent may still arrive. Where the last binding is ours,
+// we were that sidecar.
+TEST(ClusterTest, HoldsBindingsWhereASidecarIsAskedAfterAnother) {
+  constexpr milliseconds hold{200};
+  ClusterSettings settings = QuickSettings();
+  settings.binder = PatientSettings();
+  settings.binder.answer_timeout = hold;
+  settings.election = LeaderElectionSettings{.identity = "us"};
+  settings.takeover_pause = milliseconds{0};
+  World world(settings);
+  world.server.On("POST", {{.reply = Reply(201, "{}")}});
+  world.Begin({PodText(kA), PodText("b nvidia.com/gpu=1")});
+  EXPECT_EQ(world.BindAgainAndAgain("a", "n2"), "");
+  scheduler::Pod other = PodFromText("other nvidia.com/gpu=1 node=n1");
+  other.record = scheduler::DeviceRecord{.pod_uid = other.uid, .node = "n1", .agent = "nvidia"};
+  other.record->devices = {{.container = "main", .gpu = 0}};
+  world.Event("pods", "ADDED", PodBody(other, other.record));
+  EXPECT_TRUE(world.ComesTo("other", "bound on n1"));
+  const auto asked = std::chrono::steady_clock::now();
+  world.cluster->Asked();
+  EXPECT_EQ(world.BindAgainAndAgain("b", "n2"), "");
+  EXPECT_GE(std::chrono::steady_clock::now() - asked, hold);
+}
+
+TEST(ClusterTest, HoldsNoBindingWhereTheLastOneIsOurs) {
+  ClusterSettings settings = QuickSettings();
+  settings.binder = PatientSettings();
+  settings.binder.answer_timeout = std::chrono::seconds{1};
+  settings.election = LeaderElectionSettings{.identity = "us"};
+  settings.takeover_pause = milliseconds{0};
+  World world(settings);
+  world.server.On("POST", {{.reply = Reply(201, "{}")}});
+  world.Begin({PodText(kA), PodText("b nvidia.com/gpu=1")});
+  EXPECT_EQ(world.BindAgainAndAgain("a", "n2"), "");
+  // A held one would be answered after its time, and not be sent.
+  world.cluster->Asked();
+  auto answer = world.Bind("b", "n2");
+  EXPECT_EQ(BinderWorld::Get(answer), "");
+}
+
 TEST(ClusterTest, AnswersOpenBindsWhenItStops) {
   ClusterSettings settings = QuickSettings();
   settings.binder = PatientSettings();
@@ -378,6 +418,31 @@ TEST(ClusterTest, AnswersOpenBindsWhenItStops) {
 }
 
 // ---- Claims and nominations --------------------------------------------------------------------
+
+// n1's only GPU is held by a victim that kube-scheduler sees gone.
+TEST(ClusterTest, LetsANomineeWaitForItsNodeAndWakesIt) {
+  ClusterSettings settings = QuickSettings();
+  settings.nudger.follow_up = milliseconds{1};
+  World world(settings);
+  world.server.On("PATCH", {{.reply = Reply(200, "{}")}});
+  const std::string_view text = "boss nvidia.com/gpu=1 priority=9 nominated=n1";
+  world.Begin({PodText(kAOnN1), PodText(text)});
+  const scheduler::Pod boss = PodFromText(text);
+  const auto waits = [&](const std::string& candidate) {
+    return world.cluster->WaitsForItsNode(*world.store.Read(), boss,
+                                          {{.node_name = candidate, .victim_uids = {"uid-x"}}});
+  };
+  EXPECT_FALSE(waits("n2")) << "filter has not refused it on n1";
+  const std::vector<scheduler::Verdict> refused = {{scheduler::Reason::kGpusTaken}};
+  world.cluster->Filtered(boss, {"n1"}, refused);
+  EXPECT_FALSE(waits("n1")) << "kube-scheduler sees somebody there, too";
+  world.cluster->Filtered(boss, {"n1"}, refused);
+  EXPECT_TRUE(waits("n2"));
+  EXPECT_EQ(world.server.WaitForRequests("PATCH", 1)[0].target,
+            "/api/v1/namespaces/default/pods/boss");
+  world.cluster->Filtered(boss, {"n2"}, refused);
+  EXPECT_FALSE(waits("n2")) << "n1 was not asked about";
+}
 
 TEST(ClusterTest, EndsAClaimAfterItsTimeAndWakesWhoWaitedForIt) {
   ClusterSettings settings = QuickSettings();

@@ -364,22 +364,6 @@ TEST(ConformanceTest, Case34ANominatedPodIsFilteredOnItsNodeThenOnAll) {
   EXPECT_EQ(world.Dump(), before);
 }
 
-// kube-scheduler sees the victims gone and offers "full" again; here they are still there, since a
-// watch lags. The candidate elsewhere must not go for that.
-TEST(ConformanceTest, Case34ANominatedPodThatIsRefusedOnItsNodeEvictsNobodyElse) {
-  ExtenderWorld world(FiveNodes());
-  const json pod = PodJson("p nvidia.com/gpu=2 priority=200 nominated=full");
-  const json candidates = MetaVictims({{"half", {"uid-low-2"}}});
-  const auto kept = [&] {
-    return world.Json("/v1/preempt", PreemptBody(pod, candidates))["NodeNameToMetaVictims"];
-  };
-  world.Json("/v1/filter", NamesBody(pod, {"full"}));
-  EXPECT_EQ(kept(), json::object());
-  // In-tree plugins refuse "full" now, so the pod may take another node.
-  world.Json("/v1/filter", NamesBody(pod, {"half"}));
-  EXPECT_EQ(kept(), candidates);
-}
-
 // Preemptable refusals are for schedulers that ask the preempt verb about them; what no eviction
 // cures stays unresolvable.
 TEST(ConformanceTest, Case34PolicySaysWhereARefusalGoes) {

@@ -62,6 +62,13 @@ TEST(ExplainTextTest, TellsWhatABoundPodHolds) {
             "holds GPU 0, GPU 1, GPU 2, GPU 3, GPU 4, GPU 5 (assumed: the kubelet picks)\n");
 }
 
+TEST(ExplainTextTest, TellsOfAPodWhoseDevicesTheNodeOffersNoMore) {
+  auto snapshot = World();
+  snapshot.PutNode(PoolInventory("b", "A100-40GB", {{"1g.5gb", 4, 0}}));
+  EXPECT_THAT(PrintExplanation(scheduler::Explain(snapshot, "uid-held", {})),
+              HasSubstr("holds no device that the node offers now: it was made again"));
+}
+
 TEST(ExplainTextTest, ClaimsNoStartForAStaticInstance) {
   EXPECT_THAT(PrintExplanation(scheduler::Explain(World(), "uid-slice", {})),
               HasSubstr("would go to mig and get 1g.5gb (assumed: the kubelet picks)"));

@@ -33,7 +33,6 @@ class ExtenderWorld {
             .policy = policy,
             .decisions = decisions,
             .recent_pods = recent_pods,
-            .nominee_refusals = nominee_refusals,
             .metrics = metrics};
   }
 
@@ -76,7 +75,6 @@ class ExtenderWorld {
   scheduler::Policy policy;
   DecisionCache decisions{policy};
   RecentPods recent_pods;
-  NomineeRefusals nominee_refusals;
   Metrics metrics{"test", scheduler::Reasons()};
 };
 

@@ -32,6 +32,16 @@ using testing::WholeInventory;
 
 constexpr milliseconds kDelay{2};
 
+// The names of the pods that were asked for.
+std::vector<std::string> Names(const std::vector<PeerRequest>& requests) {
+  std::vector<std::string> names;
+  names.reserve(requests.size());
+  for (const PeerRequest& request : requests) {
+    names.push_back(request.target.substr(request.target.rfind('/') + 1));
+  }
+  return names;
+}
+
 // Nodes "n1" and "n2" of one GPU each, taken by "h1" and "h2".
 class World {
  public:
@@ -71,11 +81,7 @@ class World {
     client->RunAfter(kDelay * 20, [&over] { over.set_value(); });
     over.get_future().wait();
     for (int i = 0; i < 10; ++i) Ask(*client, Get("/x"));
-    std::vector<std::string> names;
-    for (const PeerRequest& request : server.WaitForRequests("PATCH", 0)) {
-      names.push_back(request.target.substr(request.target.rfind('/') + 1));
-    }
-    return names;
+    return Names(server.WaitForRequests("PATCH", 0));
   }
 
   ApiServer server;
@@ -95,6 +101,43 @@ TEST(NudgerTest, PatchesAPodOnceThatTheNewestStateWouldTake) {
   world.Free("h1");
   EXPECT_THAT(world.Patched(), ElementsAre("a"));
   world.Free("h2");
+  EXPECT_THAT(world.Patched(), ElementsAre("a"));
+}
+
+// kube-scheduler may refuse "a" for its CPU; then n1 is for "b", and nothing changes there again.
+TEST(NudgerTest, GivesAPlaceThatIsNotUsedToTheNext) {
+  World world({.delay = kDelay, .follow_up = kDelay});
+  world.Refuse("a nvidia.com/gpu=1 priority=2");
+  world.Refuse("b nvidia.com/gpu=1 priority=1");
+  world.Refuse("c nvidia.com/gpu=1 priority=0");
+  world.Free("h1");
+  EXPECT_THAT(Names(world.server.WaitForRequests("PATCH", 3)), ElementsAre("a", "b", "c"));
+}
+
+TEST(NudgerTest, LeavesAPlaceToThePodThatUsesIt) {
+  World world({.delay = kDelay, .follow_up = kDelay});
+  std::promise<void> taken;
+  ApiStep answer{.reply = Reply(200, "{}")};
+  answer.once = taken.get_future().share();
+  world.server.On("PATCH", {answer});
+  world.Refuse("a nvidia.com/gpu=1 priority=2");
+  world.Refuse("b nvidia.com/gpu=1 priority=1");
+  world.Free("h1");
+  world.server.WaitForRequests("PATCH", 1);
+  world.Change([](Snapshot& next) { next.PutPod(PodFromText("a nvidia.com/gpu=1 node=n1")); });
+  taken.set_value();
+  EXPECT_THAT(world.Patched(), ElementsAre("a"));
+}
+
+TEST(NudgerTest, RemindsAPodThatHasNoPlaceYet) {
+  World world({.delay = kDelay, .follow_up = kDelay});
+  const auto remind = [&](std::string_view text) {
+    world.Change([&](Snapshot& next) { next.PutPod(PodFromText(text)); });
+    world.nudger->Remind(std::make_shared<const scheduler::Pod>(PodFromText(text)));
+  };
+  remind("a nvidia.com/gpu=1");
+  remind("b nvidia.com/gpu=1 node=n1");
+  world.nudger->Remind(std::make_shared<const scheduler::Pod>(PodFromText("gone")));
   EXPECT_THAT(world.Patched(), ElementsAre("a"));
 }
 

@@ -1,0 +1,57 @@
+#include "api/leader_label.h"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "test/testing/api_server.h"
+#include "test/testing/kube_calls.h"
+
+namespace offcut::api {
+namespace {
+
+constexpr const char* kLabelled =
+    R"({"items":[{"metadata":{"name":"us"}},{"metadata":{"name":"dead"}}]})";
+
+class LeaderLabelTest : public ::testing::Test {
+ protected:
+  LeaderLabelTest() { server_.On("PATCH", {{Reply(200, "{}")}}); }
+  ~LeaderLabelTest() override { client_->Stop(); }
+
+  void Set(bool is_leading) {
+    client_->Post([this, is_leading] { label_.Set(is_leading); });
+  }
+
+  ApiServer server_;
+  std::unique_ptr<KubeClient> client_ = StartClient(PlainConfig(server_.Port()));
+  LeaderLabel label_{*client_, "gpu", "us"};
+};
+
+TEST_F(LeaderLabelTest, GoesToUsAndIsTakenOffALeaderThatWasKilled) {
+  server_.On("GET", {{Reply(200, kLabelled)}});
+  Set(true);
+  const auto patches = server_.WaitForRequests("PATCH", 2);
+  EXPECT_EQ(patches[0].target, "/api/v1/namespaces/gpu/pods/us");
+  EXPECT_EQ(patches[0].body, R"({"metadata":{"labels":{"offcut.dev/leader":"true"}}})");
+  EXPECT_EQ(patches[1].target, "/api/v1/namespaces/gpu/pods/dead");
+  EXPECT_EQ(patches[1].body, R"({"metadata":{"labels":{"offcut.dev/leader":null}}})");
+  EXPECT_EQ(server_.WaitForRequests("GET", 1)[0].target,
+            "/api/v1/namespaces/gpu/pods?labelSelector=offcut.dev%2Fleader%3Dtrue");
+}
+
+TEST_F(LeaderLabelTest, AsksForOthersAgainWhereThatFails) {
+  server_.On("GET", {{Reply(500, "{}")}, {Reply(200, kLabelled)}});
+  Set(true);
+  EXPECT_EQ(server_.WaitForRequests("PATCH", 2)[1].target, "/api/v1/namespaces/gpu/pods/dead");
+}
+
+TEST_F(LeaderLabelTest, TakesNothingFromOthersWhenWeDoNotLead) {
+  Set(false);
+  const auto patches = server_.WaitForRequests("PATCH", 1);
+  EXPECT_EQ(patches[0].body, R"({"metadata":{"labels":{"offcut.dev/leader":null}}})");
+  Ask(*client_, Get("/x"));  // behind whatever would have been sent
+  EXPECT_EQ(server_.Count("GET"), 1U);
+}
+
+}  // namespace
+}  // namespace offcut::api
