@@ -126,6 +126,12 @@ void Binder::Post(const std::string& uid) {
     NotLeading(uid, open);
     return;
   }
+  if (std::exchange(open.was_delayed, false) && !open.may_have_acted) {
+    if (const auto again = ReserveAgain(open); !again) {
+      GiveBack(uid, again.error());
+      return;
+    }
+  }
   open.is_calling = true;
   open.last_post = steady_clock::now();
   const ExtenderBindingArgs& args = open.binding.args;
@@ -136,6 +142,22 @@ void Binder::Post(const std::string& uid) {
                       .timeout = settings_.answer_timeout,
                       .limit = KubeLimit::kBindings};
   client_.Call(std::move(request), [this, uid](const KubeResult& result) { Posted(uid, result); });
+}
+
+// A predecessor's binding that was waited for may have taken these very devices meanwhile.
+std::expected<void, std::string> Binder::ReserveAgain(Open& open) {
+  const ExtenderBindingArgs args = open.binding.args;
+  const auto snapshot = store_.Read();
+  const scheduler::PodEntry* entry = snapshot->FindPod(args.pod_uid);
+  if (entry == nullptr) return std::unexpected("pod is gone");
+  auto binding = ReserveForBind(store_, policy_, metrics_, args, *entry->pod,
+                                [&](Snapshot& next) -> std::expected<void, std::string> {
+                                  next.Unreserve(args.pod_uid);
+                                  return {};
+                                });
+  if (!binding) return std::unexpected(std::move(binding.error()));
+  open.binding = *std::move(binding);
+  return {};
 }
 
 void Binder::NotLeading(const std::string& uid, Open& open) {
@@ -253,6 +275,7 @@ void Binder::StillUnbound(const std::string& uid, Open& open) {
 // Without, it is only looked after.
 void Binder::Again(const std::string& uid, milliseconds delay) {
   open_.at(uid).is_calling = true;
+  open_.at(uid).was_delayed = true;
   client_.RunAfter(delay, [this, uid] {
     const Open& open = open_.at(uid);
     if (!open.waiters.empty()) {
@@ -297,8 +320,9 @@ void Binder::End(const std::string& uid, const std::string& error) {
   Open& open = ended.mapped();
   const ExtenderBindingArgs& args = open.binding.args;
   LogBind(args.pod_namespace, args.pod_name, args.node, error.empty() ? "bound" : error);
-  for (const Waiter& waiter : open.waiters) waiter.answer(error);
+  // Before anybody asks again because of the answer.
   if (observer_) observer_({.args = args, .record = open.binding.record, .error = error});
+  for (const Waiter& waiter : open.waiters) waiter.answer(error);
 }
 
 bool Binder::MayStillBind() const {

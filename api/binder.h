@@ -84,6 +84,7 @@ class Binder {
     OpenBinding binding;
     std::vector<Waiter> waiters;
     bool is_calling = false;      // a call of ours is on its way
+    bool was_delayed = false;     // the state may have changed since the devices were reserved
     bool may_have_acted = false;  // some POST's outcome is not known
     std::chrono::steady_clock::time_point last_post;
   };
@@ -96,6 +97,7 @@ class Binder {
   void BindUnknown(const ExtenderBindingArgs& args, const Answer& answer, Time end);
   void Start(OpenBinding binding, const Answer& answer, Time end);
   void Post(const std::string& uid);
+  std::expected<void, std::string> ReserveAgain(Open& open);
   void Posted(const std::string& uid, const KubeResult& result);
   void Refused(const std::string& uid, Open& open, const KubeResult& result);
   void ReadPod(const std::string& uid);

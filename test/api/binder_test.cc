@@ -313,6 +313,26 @@ TEST(BinderTest, SendsNothingBeforeTheTimeThatItWasHeldUntil) {
   EXPECT_EQ(world.server.Count("POST"), 1U);
 }
 
+// What was waited for has arrived: another's binding, with the same GPUs on record.
+TEST(BinderTest, JudgesAgainAfterItWasHeld) {
+  BinderWorld world;
+  world.Know(kTrain);
+  world.Know("small nvidia.com/gpu=1");
+  world.server.On("POST", {kCreated});
+  world.binder.HoldUntil(steady_clock::now() + milliseconds{200});
+  auto train = world.Bind("train", "n1");
+  auto small = world.Bind("small", "n2");
+  Ask(*world.client, Get("/x"));  // behind both
+  ASSERT_EQ(world.PlaceOf("train") + ", " + world.PlaceOf("small"),
+            "reserved on n1, reserved on n2");
+  world.Know("other-1 nvidia.com/gpu=2 node=n1");
+  world.Know("other-2 nvidia.com/gpu=1 node=n2");
+  EXPECT_THAT(BinderWorld::Get(train), HasSubstr("not enough free GPUs"));
+  EXPECT_EQ(BinderWorld::Get(small), "") << "n2 has a GPU for each";
+  EXPECT_EQ(world.PlaceOf("train"), "pending");
+  EXPECT_EQ(world.server.Count("POST"), 1U);
+}
+
 // kube-scheduler has been told no, and may have another plan by then.
 TEST(BinderTest, SendsNothingForSomebodyWhoHasBeenToldNoWhileItWasHeld) {
   BinderWorld world(HastySettings());
