@@ -6,6 +6,7 @@
 #include <spdlog/spdlog.h>
 
 #include "api/kube_time.h"
+#include "api/printable.h"
 
 namespace offcut::api {
 namespace {
@@ -74,7 +75,7 @@ void LeaderElection::Read(Clock::time_point began) {
     } else if (const auto lease = ObjectOf(result)) {
       Seen(*lease, began);
     } else {
-      spdlog::warn("lease {}: {}", settings_.name, ResultText(result));
+      spdlog::warn("lease {}/{}: {}", settings_.name_space, settings_.name, ResultText(result));
       TryLater();
     }
   });
@@ -82,6 +83,11 @@ void LeaderElection::Read(Clock::time_point began) {
 
 void LeaderElection::Seen(const nlohmann::json& lease, Clock::time_point began) {
   const LeaseRecord record = *ReadLease(lease);
+  if (record.holder != settings_.identity && !record.holder.empty() &&
+      (!observed_ || observed_->holder != record.holder)) {
+    spdlog::info("standing by: {} holds lease {}/{}", Printable(record.holder),
+                 settings_.name_space, settings_.name);
+  }
   if (observed_ != record) {
     observed_ = record;
     observed_at_ = Clock::now();
