@@ -1,6 +1,7 @@
 #include "api/pod_json.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <chrono>
 #include <limits>
@@ -9,6 +10,7 @@
 #include <set>
 #include <utility>
 
+#include "api/closest_word.h"
 #include "api/device_record_json.h"
 #include "api/json_object.h"
 #include "api/printable.h"
@@ -24,6 +26,7 @@ using scheduler::ResourceNames;
 
 constexpr std::int64_t kIntMax = std::numeric_limits<int>::max();
 constexpr std::int64_t kPercentMax = 100;
+constexpr std::string_view kOurPrefix = "offcut.dev/";
 constexpr std::string_view kRequired = "requiredDuringSchedulingIgnoredDuringExecution";
 constexpr std::string_view kPreferred = "preferredDuringSchedulingIgnoredDuringExecution";
 
@@ -251,7 +254,21 @@ void ReadSignedList(const JsonObject& annotations, std::string_view key,
   });
 }
 
+// A constraint that is misspelt would be one that nobody keeps. Keys that resemble none of these
+// are somebody else's.
+void RefuseMisspeltConstraints(const JsonObject& annotations) {
+  constexpr std::array constraints = {kGpuModelsAnnotation, kGpuUuidsAnnotation};
+  annotations.ForEachEntry([&](std::string_view key, JsonElement, const JsonPath&) {
+    if (!key.starts_with(kOurPrefix) || std::ranges::find(constraints, key) != constraints.end())
+      return;
+    const std::string_view meant = ClosestWord(key, constraints);
+    if (meant.empty()) return;
+    annotations.AddError(key, "is not known; did you mean " + std::string(meant) + "?");
+  });
+}
+
 binpack::GpuConstraint ReadConstraint(const JsonObject& annotations) {
+  RefuseMisspeltConstraints(annotations);
   binpack::GpuConstraint constraint;
   ReadSignedList(annotations, kGpuModelsAnnotation, constraint.models_allowed,
                  constraint.models_denied);

@@ -233,6 +233,19 @@ TEST(PodJsonTest, ReadsHamisListsAsSubstringsOfTypesAndWholeUuids) {
                                                             .uuids_denied = {"GPU-b"}}));
 }
 
+// Read as nobody's, it would let the pod go where its owner said it must not.
+TEST(PodJsonTest, RefusesAMisspeltConstraintAndLeavesOtherKeysAlone) {
+  EXPECT_EQ(ErrorOf(PodWithAnnotations(R"({"offcut.dev/gpu-model": "H200*"})")),
+            "metadata.annotations[\"offcut.dev/gpu-model\"]: is not known; did you mean "
+            "offcut.dev/gpu-models?");
+  EXPECT_EQ(ErrorOf(PodWithAnnotations(R"({"offcut.dev/GPU-UUIDS": "GPU-1"})")),
+            "metadata.annotations[\"offcut.dev/GPU-UUIDS\"]: is not known; did you mean "
+            "offcut.dev/gpu-uuids?");
+  EXPECT_EQ(ErrorOf(PodWithAnnotations(R"({"offcut.dev/nudge": "1", "offcut.dev/team-note": "x",
+                                           "other.dev/gpu-model": "H200*"})")),
+            "");
+}
+
 TEST(PodJsonTest, TakesAnEmptyListForNoConstraint) {
   EXPECT_EQ(MustParse(PodWithAnnotations(R"({"nvidia.com/use-gputype": "",
                                              "offcut.dev/gpu-models": " "})"))
