@@ -474,9 +474,11 @@ std::string DrawGpus(std::span<const std::shared_ptr<const Node>> nodes,
     if (more > 0) names += fmt::format(", and {} more", more);
     picture += Cut("without GPUs: " + names, style.columns) + "\n\n";
   }
+  // A node with MIG instances that does not say of how many GPUs they are adds none to the total.
   picture += fmt::format(
-      "{} nodes; {}.{:02} of {} GPUs held\n", nodes.size(), units_used / binpack::kGpuUnits,
-      units_used % binpack::kGpuUnits * 100 / binpack::kGpuUnits, units_total / binpack::kGpuUnits);
+      "{} node{}; {}.{:02} {}GPUs held\n", nodes.size(), nodes.size() == 1 ? "" : "s",
+      units_used / binpack::kGpuUnits, units_used % binpack::kGpuUnits * 100 / binpack::kGpuUnits,
+      units_used > units_total ? "" : fmt::format("of {} ", units_total / binpack::kGpuUnits));
   return picture + "\n" + std::string(Legend());
 }
 

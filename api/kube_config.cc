@@ -297,6 +297,12 @@ std::expected<KubeConfig, Error> ParseServerUrl(std::string_view url) {
 }
 
 std::expected<std::string, Error> ReadWholeFile(const std::string& path, std::size_t bytes_max) {
+  // Opening a pipe would wait for whoever writes into it.
+  std::error_code ignored;
+  if (std::filesystem::is_fifo(path, ignored) || std::filesystem::is_socket(path, ignored)) {
+    return std::unexpected(
+        Error{ErrorKind::kBadRequest, fmt::format("cannot read {}: is no file", path)});
+  }
   errno = 0;
   std::ifstream file(path, std::ios::binary);
   std::string text;

@@ -92,7 +92,8 @@ std::function<void()> AddLeaderElection(CLI::App& serve, ServeSettings& settings
 // Where the state comes from. Returns what takes it over once the options have been read.
 std::function<void()> AddClusterAccess(CLI::App& serve, ServeSettings& settings) {
   static std::int64_t bind_timeout_ms = settings.bind_timeout.count();
-  CLI::Option* snapshot = serve.add_option("--snapshot", settings.snapshot_files, kSnapshotHelp);
+  CLI::Option* snapshot = serve.add_option("--snapshot", settings.snapshot_files, kSnapshotHelp)
+                              ->allow_extra_args(false);
   CLI::Option* kubeconfig =
       serve
           .add_option("--kubeconfig", settings.kubeconfig,
@@ -111,7 +112,7 @@ std::function<void()> AddClusterAccess(CLI::App& serve, ServeSettings& settings)
       .add_option("--bind-timeout", bind_timeout_ms,
                   "Milliseconds in which a bind is answered; keep it below kube-scheduler's "
                   "httpTimeout")
-      ->check(CLI::Range(100, 600'000))
+      ->check(CLI::Range(100, 60'000))
       ->capture_default_str();
   return [&settings] {
     settings.bind_timeout = std::chrono::milliseconds(bind_timeout_ms);
@@ -189,7 +190,9 @@ void AddExplain(CLI::App& app, Command& command) {
   CLI::App* pod = explain->add_subcommand("pod", "Explain one pod of a snapshot");
   explain->require_subcommand(1);
   pod->add_option("pod", settings.pod, "NAMESPACE/NAME")->required();
-  pod->add_option("--snapshot", settings.snapshot_files, kSnapshotHelp)->required();
+  pod->add_option("--snapshot", settings.snapshot_files, kSnapshotHelp)
+      ->allow_extra_args(false)
+      ->required();
   pod->add_option("--policy", settings.policy_file, kPolicyHelp);
   pod->add_option("-o,--output", settings.output, "text or json")
       ->check(CLI::IsMember({"text", "json"}))
@@ -208,7 +211,9 @@ void AddExplain(CLI::App& app, Command& command) {
 void AddGpus(CLI::App& app, Command& command) {
   static GpusSettings settings;
   CLI::App* gpus = app.add_subcommand("gpus", "Draw every GPU of a snapshot");
-  gpus->add_option("--snapshot", settings.snapshot_files, kSnapshotHelp)->required();
+  gpus->add_option("--snapshot", settings.snapshot_files, kSnapshotHelp)
+      ->allow_extra_args(false)
+      ->required();
   gpus->add_option("--policy", settings.policy_file, kPolicyHelp);
   gpus->add_option("nodes", settings.nodes, "Nodes to draw; without any all of them");
   gpus->add_option("-o,--output", settings.output, "text or json")

@@ -62,7 +62,8 @@ std::string PictureOf(std::vector<Inventory> nodes, std::vector<Pod> pods,
 // The nodes' part: everything above the line of totals, after a newline, so that an expected
 // picture begins on a line of its own.
 std::string NodesOf(const std::string& picture) {
-  return "\n" + picture.substr(0, picture.rfind("\n\n", picture.find(" nodes; ")) + 1);
+  const std::size_t total = picture.find(" GPUs held");
+  return "\n" + picture.substr(0, picture.rfind("\n\n", total) + 1);
 }
 
 // GPUs 2 and 3 are those that are ill.
