@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -53,6 +54,11 @@ func TestAnotherReplicaAnswersSoonAfterTheLeaderIsKilled(t *testing.T) {
 	service.SetTarget(replicas[successor].Extender)
 	c.Pods.Wait(t, soon, "all pods run", cluster.Running(cluster.NamesOf(pods)...))
 	replicas[successor].RequireLedgerEqualsRebuild()
+	c.Pods.Wait(t, soon, "the dead leader has no label", func(pods []*corev1.Pod) bool {
+		return !slices.ContainsFunc(pods, func(pod *corev1.Pod) bool {
+			return pod.Labels[leaderLabel] != "" && pod.Name != successor
+		})
+	})
 }
 
 // Two pods of a scheduler and an Offcut each. The scheduler's leader moves; the Lease of Offcut,
