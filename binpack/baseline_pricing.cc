@@ -32,9 +32,25 @@ std::int64_t FreeBefore(const CompactNode& node, const Candidate& candidate) {
   return free;
 }
 
+bool RandomPricing::IsLike(std::size_t gpu, std::size_t other) const {
+  const NodeView& node = input_.node;
+  return input_.shape.accepted.Of(gpu) == Acceptance::kAccepted &&
+         node.compact.gpus[gpu] == node.compact.gpus[other] &&
+         (node.compact.gpus[gpu].kind != GpuKind::kMig ||
+          Interchangeable(node.state.gpus[gpu], node.state.gpus[other]));
+}
+
 std::int64_t RandomPricing::Rank(const Candidate& candidate) const {
-  std::uint64_t draw = draw_;
-  for (const GpuChange& change : candidate.changes) draw = NextDraw(draw, change.gpu);
+  std::uint64_t draw = input_.draw;
+  if (candidate.changes.size() == 1) {
+    const std::size_t taken = candidate.changes.front().gpu;
+    draw = NextDraw(input_.draw, taken);
+    for (std::size_t gpu = 0; gpu < input_.node.compact.gpus.size(); ++gpu) {
+      if (IsLike(gpu, taken)) draw = std::min(draw, NextDraw(input_.draw, gpu));
+    }
+  } else {
+    for (const GpuChange& change : candidate.changes) draw = NextDraw(draw, change.gpu);
+  }
   return static_cast<std::int64_t>(draw >> 1U);
 }
 

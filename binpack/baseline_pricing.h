@@ -34,16 +34,19 @@ class FirstFitPricing {
   std::vector<CostTerm> Terms(const Candidate&) const { return {}; }
 };
 
-// A random node, and a random one of the GPUs that fit.
+// A random node, and a random one of the GPUs that fit, each as likely as another. A candidate
+// stands for all GPUs of the node that are like its own, so it has as many draws as there are.
 class RandomPricing {
  public:
-  explicit RandomPricing(const PricingInput& input) : draw_(input.draw) {}
+  explicit RandomPricing(const PricingInput& input) : input_(input) {}
   std::int64_t Rank(const Candidate& candidate) const;
-  std::int64_t Cost(const Candidate&) const { return static_cast<std::int64_t>(draw_ >> 1U); }
+  std::int64_t Cost(const Candidate&) const { return static_cast<std::int64_t>(input_.draw >> 1U); }
   std::vector<CostTerm> Terms(const Candidate& c) const { return {{"random", Cost(c)}}; }
 
  private:
-  std::uint64_t draw_;
+  bool IsLike(std::size_t gpu, std::size_t other) const;
+
+  const PricingInput& input_;
 };
 
 // Takes the GPU on which least stays free, as the published ones do but for FGD.

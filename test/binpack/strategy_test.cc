@@ -162,6 +162,23 @@ TEST(RandomTest, TakesEachGpuThatFitsAboutEquallyOften) {
   for (const int gpu : {0, 1, 3}) EXPECT_NEAR(counts[static_cast<std::size_t>(gpu)], 400, 60);
 }
 
+// The three idle ones are one candidate: it is to be taken three times in four, 900 of 1,200 draws,
+// give or take 60 (4 standard deviations), and the one in use the other 300.
+TEST(RandomTest, TakesOneOfManyAlikeAsOftenAsThereAre) {
+  const auto model = PreparePacking("random");
+  const NodeState node = Shared({0, 40, 0, 0});
+  const CompactNode compact = Compact(node);
+  int in_use = 0;
+  for (int i = 0; i < 1'200; ++i) {
+    const auto choice = Choose({.model = *model,
+                                .node = {node, compact},
+                                .shape = Share(50),
+                                .draw = Draw(7, std::to_string(i), "node")});
+    if (choice->placement.pieces.front().gpu == 1) ++in_use;
+  }
+  EXPECT_NEAR(in_use, 300, 60);
+}
+
 TEST(StrategyTest, HasNoPlacementWhereTheShapeDoesNotFit) {
   const auto model = PreparePacking("fgd", {}, Halves());
   const NodeState node = Shared({60});
