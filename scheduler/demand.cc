@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <string_view>
 
 #include "binpack/placement.h"
 
@@ -66,6 +67,24 @@ Demand DemandOf(const Snapshot& snapshot, const Pod& pod) {
     break;
   }
   return demand;
+}
+
+std::string ClassNameOf(const binpack::ExpectedRequest& request) {
+  const auto counted = [&](std::string_view what) {
+    return std::to_string(request.gpus) + " " + std::string(what) + (request.gpus == 1 ? "" : "s");
+  };
+  switch (request.kind) {
+    case DemandKind::kHostOnly:
+      return "no GPU";
+    case DemandKind::kShare:
+      if (request.gpus == 1 && request.share_units < binpack::kGpuUnits) return "share";
+      return counted("GPU");
+    case DemandKind::kSlot:
+      return counted("slot");
+    case DemandKind::kInstance:
+      return std::to_string(request.gpus) + " x " + request.profile;
+  }
+  return {};
 }
 
 std::vector<binpack::GpuCapacity> CapacitiesOf(const Snapshot& snapshot) {

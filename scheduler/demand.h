@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "binpack/potential.h"
@@ -20,6 +21,9 @@ struct Demand {
 // could hold, even empty, asks for nothing as far as we can tell. A pod that asks for devices of
 // several kinds counts as asking for the first.
 Demand DemandOf(const Snapshot& snapshot, const Pod& pod);
+
+// "no GPU", "share", "1 GPU", "8 GPUs", "2 slots", "1 x 1g.5gb": by what failures are told.
+std::string ClassNameOf(const binpack::ExpectedRequest& request);
 
 // The GPUs of the cluster by model and product, in the order in which they first stand on the
 // nodes.

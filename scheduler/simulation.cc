@@ -7,6 +7,22 @@
 
 namespace offcut::scheduler {
 
+double FragmentedUnits(const ClusterTotals& totals, std::int64_t requests) {
+  if (requests == 0) return 0;
+  return static_cast<double>(totals.weighted_fragments) / static_cast<double>(requests);
+}
+
+CurvePoint PointOf(const ClusterTotals& totals, std::int64_t requests) {
+  const auto percent = [](double part, std::int64_t whole) {
+    return whole == 0 ? 0 : 100 * part / static_cast<double>(whole);
+  };
+  const double fragmented = FragmentedUnits(totals, requests);
+  return {
+      .allocated_percent = percent(static_cast<double>(totals.used_units), totals.capacity_units),
+      .fragmentation_percent = percent(fragmented, totals.capacity_units),
+      .fragmentation_rate_percent = percent(fragmented, totals.free_units)};
+}
+
 Simulation::Simulation(Snapshot start, const Policy& policy)
     : snapshot_(std::move(start)), policy_(policy), cache_(policy, Prefilter::kNone) {
   for (const auto& node : snapshot_.nodes()) Count(*node, 1);

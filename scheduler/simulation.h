@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "scheduler/arrival_curve.h"
 #include "scheduler/evaluation_cache.h"
 #include "scheduler/snapshot.h"
 
@@ -21,7 +22,14 @@ struct ClusterTotals {
   std::int64_t used_units = 0;
   std::int64_t free_units = 0;          // of devices that take pods
   std::int64_t weighted_fragments = 0;  // sum of F(M); see binpack/fragmentation.h
+
+  bool operator==(const ClusterTotals&) const = default;
 };
+
+// What the curves of a simulation are made of; `requests` is how many the workload counts, which
+// the fragments are weighted by. Without any nothing is fragmented.
+double FragmentedUnits(const ClusterTotals& totals, std::int64_t requests);
+CurvePoint PointOf(const ClusterTotals& totals, std::int64_t requests);
 
 class Simulation {
  public:

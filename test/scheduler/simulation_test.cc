@@ -1,5 +1,10 @@
 #include "scheduler/simulation.h"
 
+#include <array>
+#include <random>
+#include <string>
+#include <vector>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,6 +33,90 @@ TEST(SimulationTest, PlacesPodsOneByOneAndGivesUpOnesThatFitNowhere) {
   EXPECT_EQ(simulation.totals().used_units, 1400);
   EXPECT_EQ(simulation.totals().free_units, 2 * 1400);
   EXPECT_EQ(simulation.Arrive(PodFromText("s nvidia.com/gpu=1")), "a");
+}
+
+std::vector<Inventory> NodesOfEveryKind() {
+  Inventory fractions{.name = "f", .agent = "hami", .serves_fractions = true};
+  fractions.devices = testing::FractionNode(1'000, {{}, {}, {}});
+  return {WholeInventory("a", 4), fractions,
+          SharedInventory("s", binpack::Sharing::kTimeSlicing, 2, 4),
+          testing::PoolInventory("m", "A100-40GB", {{"1g.5gb", 7, 0}, {"3g.20gb", 2, 0}})};
+}
+
+Pod RandomPod(std::mt19937& random, int number) {
+  constexpr std::array requests = {"nvidia.com/gpu=1", "nvidia.com/gpu=3", "cpu=900",
+                                   "nvidia.com/mig-1g.5gb=2", "nvidia.com/mig-3g.20gb=1"};
+  const std::string name = "p" + std::to_string(number);
+  if (random() % 3 != 0) {
+    return PodFromText(name + " " + requests[random() % requests.size()]);  // NOLINT
+  }
+  Pod pod = PodFromText(name);
+  const int percent = 10 + static_cast<int>(random() % 90);
+  pod.containers.front().fraction =
+      binpack::Fraction{.gpus = 1, .memory_percent = percent, .cores_percent = percent};
+  pod.request = EffectiveRequest(pod.containers, {});
+  return pod;
+}
+
+// Nothing leaks: whoever came and left in whatever order, the nodes are at last as at first.
+TEST(SimulationTest, IsEmptyAgainOnceEverybodyHasLeft) {
+  for (unsigned seed = 0; seed < 20; ++seed) {
+    std::mt19937 random(seed);
+    const Policy policy;
+    const Snapshot start = SnapshotOf(NodesOfEveryKind());
+    Simulation simulation(start, policy);
+    const ClusterTotals before = simulation.totals();
+    std::vector<std::string> there;
+    int placed = 0;
+    const auto leave = [&] {
+      const std::size_t i = random() % there.size();
+      simulation.Depart(there[i]);
+      there.erase(there.begin() + static_cast<std::ptrdiff_t>(i));
+    };
+    for (int i = 0; i < 100; ++i) {
+      const Pod pod = RandomPod(random, i);
+      if (!simulation.Arrive(pod).empty()) {
+        ++placed;
+        there.push_back(pod.uid);
+      }
+      if (!there.empty() && random() % 2 == 0) leave();
+    }
+    EXPECT_GT(placed, 30);
+    while (!there.empty()) leave();
+    EXPECT_EQ(simulation.totals(), before);
+    EXPECT_EQ(simulation.snapshot().pod_count(), 0U);
+    for (std::size_t i = 0; i < start.nodes().size(); ++i) {
+      const Node& node = *simulation.snapshot().nodes()[i];
+      EXPECT_EQ(node.state, start.nodes()[i]->state);
+      EXPECT_EQ(node.compact, start.nodes()[i]->compact);
+      EXPECT_TRUE(node.holders.empty());
+    }
+  }
+}
+
+// 4200 of 5600 units in use, and half of the 1400 that are free is fragmented: two requests make
+// the workload, of which one cannot use it.
+TEST(SimulationTest, TellsTotalsInPercent) {
+  const ClusterTotals totals{.capacity_units = 5'600,
+                             .used_units = 4'200,
+                             .free_units = 1'400,
+                             .weighted_fragments = 1'400};
+  const CurvePoint point = PointOf(totals, 2);
+  EXPECT_DOUBLE_EQ(point.allocated_percent, 75);
+  EXPECT_DOUBLE_EQ(point.fragmentation_percent, 12.5);
+  EXPECT_DOUBLE_EQ(point.fragmentation_rate_percent, 50);
+  EXPECT_DOUBLE_EQ(PointOf({}, 0).fragmentation_rate_percent, 0);
+}
+
+TEST(DemandTest, NamesTheClassOfARequest) {
+  using binpack::DemandKind;
+  EXPECT_EQ(ClassNameOf({}), "no GPU");
+  EXPECT_EQ(ClassNameOf({.kind = DemandKind::kShare, .gpus = 1, .share_units = 700}), "share");
+  EXPECT_EQ(ClassNameOf({.kind = DemandKind::kShare, .gpus = 1, .share_units = 1400}), "1 GPU");
+  EXPECT_EQ(ClassNameOf({.kind = DemandKind::kShare, .gpus = 8, .share_units = 1400}), "8 GPUs");
+  EXPECT_EQ(ClassNameOf({.kind = DemandKind::kSlot, .gpus = 2}), "2 slots");
+  EXPECT_EQ(ClassNameOf({.kind = DemandKind::kInstance, .gpus = 1, .profile = "1g.5gb"}),
+            "1 x 1g.5gb");
 }
 
 TEST(DemandTest, SaysWhatARequestMeansOnTheFirstNodeThatCouldHoldIt) {
