@@ -1,4 +1,5 @@
 // The command line: which command, with which settings. Every command is a function elsewhere.
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -23,6 +24,7 @@
 
 namespace {
 
+using offcut::api::ChurnSettings;
 using offcut::api::ExplainSettings;
 using offcut::api::GpusSettings;
 using offcut::api::KubeSchedulerSettings;
@@ -282,28 +284,52 @@ void AddPolicy(CLI::App& app, Command& command) {
 }
 
 // The options of `simulate --mig`; those that a replay has too are not among them.
-void AddMigOptions(CLI::App& simulate, MigSimulationSettings& settings) {
-  simulate.add_option("--model", settings.model, "GPU model with MIG")->capture_default_str();
+void AddMigOptions(CLI::App& simulate, MigSimulationSettings& settings, CLI::Option* mig) {
+  simulate.add_option("--model", settings.model, "GPU model with MIG")
+      ->capture_default_str()
+      ->needs(mig);
   simulate.add_option("--gpus", settings.gpus, "GPUs of the cluster")
       ->check(CLI::Range(1, 10'000))
-      ->capture_default_str();
+      ->capture_default_str()
+      ->needs(mig);
   simulate
       .add_option("--mix", settings.mixes,
                   "What pods ask for: uniform, skew-small, skew-big, bimodal, or "
                   "PROFILE=SHARE,...; may be given several times")
-      ->capture_default_str();
-  simulate
-      .add_option("--load", settings.loads,
-                  "Arriving memory slices by mean life, of the slices of all GPUs; may be given "
-                  "several times")
-      ->check(CLI::Range(0.001, 100.0))
-      ->capture_default_str();
+      ->capture_default_str()
+      ->needs(mig);
   simulate.add_option("--arrivals", settings.arrivals, "Pods of each run")
       ->check(CLI::Range(1, 10'000'000))
-      ->capture_default_str();
+      ->capture_default_str()
+      ->needs(mig);
   simulate.add_option("--runs", settings.runs, "Runs, with seeds from --seed on")
       ->check(CLI::Range(1, 1'000))
-      ->capture_default_str();
+      ->capture_default_str()
+      ->needs(mig);
+}
+
+// The options of a replay in which pods leave again.
+void AddChurnOptions(CLI::App& simulate, ChurnSettings& settings, CLI::Option* mig,
+                     CLI::Option* load) {
+  simulate
+      .add_option("--lives", settings.lives,
+                  "How long pods stay, with --load: trace, as long as there, where it says, else "
+                  "exponential; exponential")
+      ->check(CLI::IsMember({"trace", "exponential"}))
+      ->capture_default_str()
+      ->needs(load)
+      ->excludes(mig);
+  simulate
+      .add_option("--warm-up", settings.warm_up, "Mean lives that are not counted, with --load")
+      ->check(CLI::Range(0, 1'000))
+      ->capture_default_str()
+      ->needs(load)
+      ->excludes(mig);
+  simulate.add_option("--duration", settings.duration, "Mean lives after that, with --load")
+      ->check(CLI::Range(1, 1'000))
+      ->capture_default_str()
+      ->needs(load)
+      ->excludes(mig);
 }
 
 // The options of a replay.
@@ -318,7 +344,7 @@ void AddReplayOptions(CLI::App& simulate, SimulateSettings& settings, CLI::Optio
       .add_option(
           "--order", settings.files.order,
           "Who arrives: a number a line, of the pods sorted by name, from 0; without it each "
-          "pod once, by time of creation")
+          "pod once, by time of creation, and with --load pods by chance")
       ->excludes(mig);
   simulate
       .add_option("--ties", settings.ties,
@@ -329,13 +355,16 @@ void AddReplayOptions(CLI::App& simulate, SimulateSettings& settings, CLI::Optio
 }
 
 // Throws where the options make no replay.
-void TakeReplay(const std::vector<std::string>& strategies, SimulateSettings& settings) {
+void TakeReplay(const std::vector<std::string>& strategies, const std::vector<double>& loads,
+                SimulateSettings& settings) {
   if (settings.files.nodes.empty() || settings.files.pods.empty()) {
     throw CLI::ValidationError("simulate", "needs --nodes and --pods, or --mig");
   }
   if (strategies.size() > 1) {
     throw CLI::ValidationError("--strategy", "is one, but for --mig");
   }
+  if (loads.size() > 1) throw CLI::ValidationError("--load", "is one, but for --mig");
+  if (!loads.empty()) settings.churn->load = loads.front();
   if (strategies.empty()) return;
   settings.strategy = strategies.front();
   if (offcut::binpack::FindStrategy(settings.strategy) != nullptr) return;
@@ -350,7 +379,9 @@ void TakeReplay(const std::vector<std::string>& strategies, SimulateSettings& se
 void AddSimulate(CLI::App& app, Command& command) {
   static MigSimulationSettings mig;
   static SimulateSettings replay;
+  static ChurnSettings churn;
   static std::vector<std::string> strategies;
+  static std::vector<double> loads;
   static bool is_mig = false;
   static std::optional<std::uint64_t> seed;
   CLI::App* simulate = app.add_subcommand(
@@ -358,7 +389,13 @@ void AddSimulate(CLI::App& app, Command& command) {
   CLI::Option* mig_flag =
       simulate->add_flag("--mig", is_mig, "Pods that ask for one MIG instance each, under churn");
   AddReplayOptions(*simulate, replay, mig_flag);
-  AddMigOptions(*simulate, mig);
+  AddMigOptions(*simulate, mig, mig_flag);
+  CLI::Option* load = simulate->add_option(
+      "--load", loads,
+      "Pods leave again: GPUs that they would hold if none was refused, of those there are; with "
+      "--mig memory slices likewise, 1 by default, and it may be given several times");
+  load->check(CLI::Range(0.001, 100.0));
+  AddChurnOptions(*simulate, churn, mig_flag, load);
   simulate->add_option("--strategy", strategies,
                        "What a placement costs; with --mig it may be given several times, and each "
                        "is compared with the first");
@@ -368,13 +405,18 @@ void AddSimulate(CLI::App& app, Command& command) {
       ->check(CLI::IsMember({"table", "json", "csv"}))
       ->capture_default_str();
   simulate->callback([&command] {
+    if (std::ranges::any_of(loads, [](double each) { return std::isnan(each); })) {
+      throw CLI::ValidationError("--load", "is no number");
+    }
     if (is_mig) {
       if (!strategies.empty()) mig.strategies = strategies;
+      if (!loads.empty()) mig.loads = loads;
       mig.seed = seed.value_or(mig.seed);
       command = [] { return offcut::api::SimulateMig(mig, std::cout, std::cerr); };
       return;
     }
-    TakeReplay(strategies, replay);
+    if (!loads.empty()) replay.churn = churn;
+    TakeReplay(strategies, loads, replay);
     replay.seed = seed.value_or(replay.seed);
     replay.output = mig.output;
     command = [] { return offcut::api::Simulate(replay, std::cout, std::cerr); };

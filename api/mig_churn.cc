@@ -1,6 +1,5 @@
 #include "api/mig_churn.h"
 
-#include <cmath>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -10,6 +9,7 @@
 #include <random>
 #include <utility>
 
+#include "api/draws.h"
 #include "binpack/indexing.h"
 #include "binpack/placement.h"
 
@@ -21,15 +21,8 @@ using binpack::MigGpu;
 using binpack::NodeState;
 using binpack::Placement;
 
-// Between 0 and 1, both excluded. Not the library's distribution, which may differ by version.
-double Uniform(std::mt19937_64& random) {
-  return (static_cast<double>(random() >> 11U) + 0.5) / 9007199254740992.0;  // 2^53
-}
-
-double Exponential(std::mt19937_64& random) { return -std::log(Uniform(random)); }
-
 int DrawProfile(const binpack::ProfileWeights& weights, double sum, std::mt19937_64& random) {
-  double rest = Uniform(random) * sum;
+  double rest = DrawUniform(random) * sum;
   int profile = 0;
   int last = 0;  // with a weight: rounding could carry us beyond it
   for (const std::int64_t weight : weights) {
@@ -124,9 +117,9 @@ std::vector<MigArrival> DrawArrivals(const MigChurn& churn) {
   std::vector<MigArrival> arrivals;
   double now = 0;
   for (int i = 0; i < churn.arrivals; ++i) {
-    now += Exponential(random) / rate;
+    now += DrawExponential(random) / rate;
     const int profile = DrawProfile(churn.weights, static_cast<double>(sum), random);
-    arrivals.push_back({.at = now, .life = Exponential(random), .profile = profile});
+    arrivals.push_back({.at = now, .life = DrawExponential(random), .profile = profile});
   }
   return arrivals;
 }

@@ -59,6 +59,7 @@ OpenbPod PodOf(CsvReader& row) {
     pod.models = ModelsOf(row);
   }
   pod.created_s = row.OptionalInt("creation_time", 0, kSecondsMax).value_or(0);
+  pod.scheduled_s = row.OptionalInt("scheduled_time", 0, kSecondsMax);
   pod.deleted_s = row.OptionalInt("deletion_time", 0, kSecondsMax);
   return pod;
 }
@@ -86,6 +87,11 @@ std::expected<std::vector<OpenbPod>, Error> ReadOpenbPods(CsvSource source, std:
   }
   if (rows.error()) return std::unexpected(*rows.error());
   return pods;
+}
+
+std::optional<std::int64_t> LifeOf(const OpenbPod& pod) {
+  if (!pod.scheduled_s || !pod.deleted_s || *pod.deleted_s < *pod.scheduled_s) return std::nullopt;
+  return *pod.deleted_s - *pod.scheduled_s;
 }
 
 int OpenbMemoryMib(const std::string& model) {

@@ -42,6 +42,7 @@ struct OpenbPod {
   int gpu_milli = 0;                // of each; below kTraceGpuMilli for one GPU only; 0: no GPU
   std::vector<std::string> models;  // allowed; empty: any, or no GPU
   std::int64_t created_s = 0;       // from the trace's start
+  std::optional<std::int64_t> scheduled_s;
   std::optional<std::int64_t> deleted_s;
 };
 
@@ -50,6 +51,10 @@ std::expected<std::vector<OpenbNode>, Error> ReadOpenbNodes(CsvSource source);
 // At most `pods_max`, then the rest is not looked at.
 std::expected<std::vector<OpenbPod>, Error> ReadOpenbPods(CsvSource source,
                                                           std::size_t pods_max = kTracePodsMax);
+
+// How long it ran: from when it was scheduled until it was deleted; nullopt where it never was, or
+// the trace does not say.
+std::optional<std::int64_t> LifeOf(const OpenbPod& pod);
 
 // GPU memory by datasheet, or 0: the trace's G1 to G3 are undisclosed.
 int OpenbMemoryMib(const std::string& model);

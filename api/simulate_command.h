@@ -6,23 +6,33 @@
 #include <expected>
 #include <functional>
 #include <iosfwd>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "api/decision_times.h"
 #include "api/error.h"
 #include "api/simulation_input.h"
 #include "scheduler/arrival_curve.h"
-#include "scheduler/policy.h"
 
 namespace offcut::api {
+
+// Pods leave again: see api/churn_simulation.h.
+struct ChurnSettings {
+  double load = 1;              // GPUs that they would hold if none was refused, of those there are
+  std::string lives = "trace";  // as the trace says, where it does; or "exponential"
+  int warm_up = 1;              // mean lives that are not counted
+  int duration = 2;             // mean lives that are; positive
+};
 
 struct SimulateSettings {
   SimulationFiles files;
   std::string strategy = "best-fit";
   std::string ties = "strict";  // or "name", "random"
   std::uint64_t seed = 42;
-  std::string output = "table";  // or "json", "csv"
+  std::optional<ChurnSettings> churn;  // none: nobody leaves
+  std::string output = "table";        // or "json", "csv"
 };
 
 struct SimulationReport {
@@ -37,8 +47,7 @@ struct SimulationReport {
   std::int64_t used_units = 0;
   scheduler::CurvePoint end;  // after the last pod
   scheduler::ArrivalCurve curve;
-  double seconds = 0;  // of decisions, reservations included
-  double slowest_decision_us = 0;
+  DecisionTimes decisions;
 };
 
 // Called after every pod with how many of how many have arrived.

@@ -36,11 +36,7 @@ std::expected<SimulationInput, Error> ReadTrace(const SimulationFiles& files) {
   std::ranges::transform(*nodes, inventories.begin(), ToInventory);
   input.start.ReplaceNodes(std::move(inventories));
   for (const OpenbPod& pod : *pods) {
-    SimulatedPod& simulated = input.pods.emplace_back();
-    simulated.pod = ToPod(pod, pod.name);
-    if (pod.deleted_s && *pod.deleted_s >= pod.created_s) {
-      simulated.lives_s = *pod.deleted_s - pod.created_s;
-    }
+    input.pods.push_back({.pod = ToPod(pod, pod.name), .demand = {}, .lives_s = LifeOf(pod)});
   }
   return input;
 }
@@ -103,6 +99,7 @@ std::expected<SimulationInput, Error> ReadSimulationInput(const SimulationFiles&
   auto order = ReadOrder(files.order, input->pods.size());
   if (!order) return std::unexpected(order.error());
   input->order = *std::move(order);
+  input->has_order = true;
   return input;
 }
 

@@ -25,13 +25,14 @@ struct SimulationFiles {
 struct SimulatedPod {
   scheduler::Pod pod;
   scheduler::Demand demand;
-  std::optional<std::int64_t> lives_s;  // how long the trace says that it was there
+  std::optional<std::int64_t> lives_s;  // how long the trace says that it ran
 };
 
 struct SimulationInput {
   scheduler::Snapshot start;         // with the pods that are bound
   std::vector<SimulatedPod> pods;    // those that arrive, by name
   std::vector<std::size_t> order;    // indices in `pods`; they may repeat
+  bool has_order = false;            // from a file
   binpack::TargetWorkload workload;  // of all pods of the file, each once
   binpack::Outlook outlook;
 };

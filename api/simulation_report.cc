@@ -20,10 +20,6 @@ double Rounded(double value) { return std::round(value * 1000) / 1000; }
 
 double Gpus(std::int64_t units) { return static_cast<double>(units) / binpack::kGpuUnits; }
 
-double DecisionUs(const SimulationReport& report) {
-  return report.arrived == 0 ? 0 : report.seconds * 1e6 / static_cast<double>(report.arrived);
-}
-
 Json ToJson(const scheduler::CurvePoint& point) {
   return {{"allocated_percent", Rounded(point.allocated_percent)},
           {"fragmentation_percent", Rounded(point.fragmentation_percent)},
@@ -49,9 +45,9 @@ std::string PrintJson(const SimulationReport& report) {
   for (const int percent : report.curve.Percentages()) {
     out["at"][std::to_string(percent)] = ToJson(*report.curve.At(percent));
   }
-  out["seconds"] = Rounded(report.seconds);
-  out["decision_us"] = {{"mean", Rounded(DecisionUs(report))},
-                        {"max", Rounded(report.slowest_decision_us)}};
+  out["seconds"] = Rounded(report.decisions.seconds);
+  out["decision_us"] = {{"mean", Rounded(report.decisions.MeanUs())},
+                        {"max", Rounded(report.decisions.slowest_us)}};
   return out.dump(2) + "\n";
 }
 
@@ -87,7 +83,7 @@ std::string PrintTable(const SimulationReport& report) {
     before = ", ";
   }
   fmt::format_to(out, "\ndecisions     {:.1f} s, {:.0f} us each, {:.0f} us at most\n\n",
-                 report.seconds, DecisionUs(report), report.slowest_decision_us);
+                 report.decisions.seconds, report.decisions.MeanUs(), report.decisions.slowest_us);
   text += "ARRIVED %  ALLOCATED %  FRAGMENTED %  OF FREE %\n";
   for (const int percent : report.curve.Percentages()) {
     if (percent < kTableFrom || percent % kTableStep != 0) continue;

@@ -122,6 +122,25 @@ class CommandLineTest(unittest.TestCase):
             self.assertEqual(code, 2)
             self.assertIn(flag, text)
 
+    def test_a_replay_takes_one_load_and_its_options_need_it(self):
+        files = ("simulate", "--nodes", "none.csv", "--pods", "none.csv")
+        for arguments, problem in {
+            ("--load", "nan"): "--load: is no number",
+            ("--load", "0"): "--load: Value 0 not in range",
+            ("--load", "0.9", "--load", "1"): "--load: is one, but for --mig",
+            ("--duration", "0", "--load", "1"): "--duration: Value 0 not in range",
+            ("--lives", "none", "--load", "1"): "--lives: none not in",
+            ("--lives", "trace"): "--lives requires --load",
+            ("--warm-up", "2"): "--warm-up requires --load",
+            ("--gpus", "2"): "--gpus requires --mig",
+        }.items():
+            code, text = run(*files, *arguments)
+            self.assertEqual(code, 2, arguments)
+            self.assertIn(problem, text)
+        self.assertEqual(run(*files, "--load", "1"), (1, "offcut: none.csv: cannot be read\n"))
+        code, text = run("simulate", "--mig", "--lives", "trace")
+        self.assertEqual((code, "--mig excludes --lives" in text), (2, True))
+
 
 if __name__ == "__main__":
     OFFCUT = sys.argv.pop(1)
