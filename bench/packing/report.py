@@ -107,8 +107,18 @@ def sections(measured: tables.Measured, links: dict[str, str]) -> list[str]:
         "### Ties",
         "Default trace; differences are paired by seed, with 95 % confidence intervals, here and "
         "below.", tables.ties(measured),
-        "### Churn", "Default trace, pods that leave again. Fragmented: of all GPUs, in the second "
-        "half of the run.", tables.churn(measured),
+        "### Churn",
+        "Pods that leave again, by `offcut simulate --load`, ties strict: two mean lives after a "
+        f"warm-up of one, means over {len(runs.CHURN_SEEDS)} seeds; every strategy meets the same "
+        "pods. Accepted: of the pods, and of the GPUs that they ask for. Allocated and fragmented: "
+        "of all GPUs, on average over time.",
+    ]
+    for case in runs.CHURN_CASES:
+        blocks += [f"**{case.title}**", tables.churn(measured, case)]
+        for what in plots.CHURN_CURVES:
+            blocks += plot(f"churn-{what}-{case.name}.svg",
+                           f"{what.capitalize()} GPU over time, {case.title}")
+    blocks += [
         "### MIG",
         f"{runs.MIG_GPUS} GPUs, {len(runs.MIG_SEEDS)} seeds, accepted % of pods; every strategy "
         "meets the same pods.",

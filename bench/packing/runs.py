@@ -17,6 +17,7 @@ STRICT_STRATEGIES = ("best-fit", "fgd", "offcut")
 TIES_STRATEGIES = ("fgd", "offcut")
 CHURN_STRATEGIES = ("best-fit", "fgd", "offcut")
 CHURN_LOADS = (0.9, 1.0, 1.1)
+CHURN_SEEDS = DEFAULT_SEEDS[:5]
 
 MIG_STRATEGIES = ("mig-first-fit", "mig-best-fit", "mfi", "fgd-mask", "cap-mask", "offcut")
 MIG_SEEDS = DEFAULT_SEEDS
@@ -37,6 +38,24 @@ USAGE_ERROR = 2  # offcut's exit code for options and values that it does not kn
 class Run:
     name: str  # of its file, without suffix
     arguments: tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class ChurnCase:
+    trace: str
+    lives: str  # as --lives takes it
+
+    @property
+    def name(self) -> str:  # of files
+        return self.trace if self.lives == "exponential" else f"{self.trace}-{self.lives}-lives"
+
+    @property
+    def title(self) -> str:
+        return self.trace if self.lives == "exponential" else f"{self.trace}, lives of the trace"
+
+
+CHURN_CASES = (ChurnCase("default", "exponential"), ChurnCase("default", "trace"),
+               ChurnCase("multigpu20", "exponential"), ChurnCase("gpuspec33", "exponential"))
 
 
 class Results:
@@ -67,8 +86,8 @@ def replay_name(trace: str, seed: int, strategy: str, ties: str) -> str:
     return f"{trace}-{seed}-{strategy}-{ties}"
 
 
-def churn_name(load: float, seed: int, strategy: str) -> str:
-    return f"churn-{load}-{seed}-{strategy}"
+def churn_name(case: ChurnCase, load: float, seed: int, strategy: str) -> str:
+    return f"churn-{case.name}-{load}-{seed}-{strategy}"
 
 
 def mig_name(model: str, seed: int) -> str:
@@ -107,12 +126,19 @@ def replay_runs(folder: pathlib.Path, has_all: bool) -> list[Run]:
     return runs
 
 
+def churn_run(folder: pathlib.Path, case: ChurnCase, load: float, seed: int,
+              strategy: str) -> Run:
+    return Run(churn_name(case, load, seed, strategy),
+               ("simulate", "--nodes", str(openb.nodes_path(folder)),
+                "--pods", str(openb.pods_path(folder, case.trace)), "--load", str(load),
+                "--lives", case.lives, "--strategy", strategy, "--seed", str(seed), "-o", "json"))
+
+
 def churn_runs(folder: pathlib.Path) -> list[Run]:
-    return [Run(churn_name(load, seed, strategy),
-                ("simulate", "--nodes", str(openb.nodes_path(folder)),
-                 "--pods", str(openb.pods_path(folder, "default")), "--load", str(load),
-                 "--strategy", strategy, "--seed", str(seed), "-o", "json"))
-            for load in CHURN_LOADS for strategy in CHURN_STRATEGIES for seed in DEFAULT_SEEDS]
+    """By seed all strategies meet the same pods."""
+    return [churn_run(folder, case, load, seed, strategy)
+            for case in CHURN_CASES if openb.pods_path(folder, case.trace).is_file()
+            for load in CHURN_LOADS for strategy in CHURN_STRATEGIES for seed in CHURN_SEEDS]
 
 
 def mig_runs(strategies: list[str]) -> list[Run]:

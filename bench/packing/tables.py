@@ -175,37 +175,42 @@ def ties(measured: Measured) -> str:
                   "by name - random"], rows)
 
 
-def churned(measured: Measured, load: float, strategy: str) -> list[dict]:
-    names = [runs.churn_name(load, seed, strategy) for seed in runs.DEFAULT_SEEDS]
+def churned(measured: Measured, case: runs.ChurnCase, load: float, strategy: str) -> list[dict]:
+    names = [runs.churn_name(case, load, seed, strategy) for seed in runs.CHURN_SEEDS]
     return [measured.outputs[name] for name in names] if measured.has_all(names) else []
 
 
-def accepted_percents(outputs: list[dict]) -> list[float]:
-    return [100 * (1 - output["failed_pods"] / output["arrived"]) for output in outputs]
+def members(outputs: list[dict], member: str) -> list[float]:
+    return [output[member] for output in outputs]
 
 
-def late_fragmentation(outputs: list[dict]) -> list[float]:
-    """Means over the second half of each run: in the first the cluster fills."""
-    means = []
-    for output in outputs:
-        points = [output["at"][key] for key in sorted(output["at"], key=int)]
-        means.append(statistics.fmean(point["fragmentation_percent"]
-                                      for point in points[len(points) // 2:]))
-    return means
+def refused_percent(outputs: list[dict], name: str) -> float | None:
+    """Of the pods of that class, all runs together; None where none came."""
+    arrived = sum(output["arrived_by_class"].get(name, 0) for output in outputs)
+    refused = sum(output["failed_by_class"].get(name, 0) for output in outputs)
+    return 100 * refused / arrived if arrived else None
 
 
-def churn(measured: Measured) -> str:
+def churn(measured: Measured, case: runs.ChurnCase) -> str:
     rows = []
     for load in runs.CHURN_LOADS:
-        theirs = accepted_percents(churned(measured, load, "fgd"))
+        theirs = churned(measured, case, load, "fgd")
         for strategy in runs.CHURN_STRATEGIES:
-            outputs = churned(measured, load, strategy)
-            accepted = accepted_percents(outputs)
-            gap = paired.differences(accepted, theirs) if accepted and theirs else []
-            rows.append([f"{load:.1f}", f"`{strategy}`", number(mean(accepted)),
-                         DASH if strategy == "fgd" else with_interval(gap),
-                         number(mean(late_fragmentation(outputs)))])
-    return table(["load", "strategy", "accepted %", "to FGD", "fragmented %"], rows)
+            ours = churned(measured, case, load, strategy)
+            row = [f"{load:.1f}", f"`{strategy}`"]
+            for member in ("accepted_percent", "accepted_gpus_percent"):
+                gap = (paired.differences(members(ours, member), members(theirs, member))
+                       if ours and theirs else [])
+                row += [number(mean(members(ours, member))),
+                        DASH if strategy == "fgd" else with_interval(gap)]
+            row += [number(mean(members(ours, member)))
+                    for member in ("allocated_percent", "fragmentation_percent")]
+            row += [number(refused_percent(ours, name), ".1f")
+                    for name in ("share", "1 GPU", "8 GPUs")]
+            rows.append(row)
+    return table(["load", "strategy", "accepted %", "to FGD", "accepted % of GPUs", "to FGD",
+                  "allocated %", "fragmented %", "refused % of shares", "of 1 GPU", "of 8 GPUs"],
+                 rows)
 
 
 def mig_accepted(measured: Measured, model: str) -> dict[tuple, list[float]]:

@@ -48,6 +48,19 @@ def measured(outputs, seeds=None, bounds=None):
     return tables.Measured(outputs, seeds or {"default": [42, 43]}, bounds or {})
 
 
+CASE = runs.CHURN_CASES[0]
+
+
+def churn_outputs(strategy, accepted_percent, accepted_gpus_percent, loads=(1.0,)):
+    point = {"allocated_percent": 90.0, "fragmentation_percent": 4.0}
+    output = {**point, "accepted_percent": accepted_percent, "allocated_percent": 91.0,
+              "accepted_gpus_percent": accepted_gpus_percent,
+              "arrived_by_class": {"share": 9, "8 GPUs": 4}, "failed_by_class": {"8 GPUs": 3},
+              "at": {str(percent): point for percent in range(10, 301, 10)}}
+    return {runs.churn_name(CASE, load, seed, strategy): output
+            for load in loads for seed in runs.CHURN_SEEDS}
+
+
 def mig_output(by_strategy):
     return {"results": [{"mix": "uniform", "load": 1.0, "strategy": strategy,
                          "accepted_percent": percent} for strategy, percent in by_strategy.items()]}
@@ -116,11 +129,18 @@ class TablesTest(unittest.TestCase):
         cells = row_of(tables.mig(measured(outputs), "A30-24GB"), "uniform")
         self.assertEqual(cells[8:], ["`mfi`", "-0.200 ± 0.000", "**no**"])
 
-    def test_churn_counts_the_second_half_of_the_run(self):
-        output = replay(90)
-        for percent in range(65):
-            output["at"][str(percent)] = {"fragmentation_percent": 99.0}
-        self.assertAlmostEqual(tables.late_fragmentation([output])[0], 4.0)
+    def test_churn_is_paired_by_seed(self):
+        # Accepted 98 and 97: -1; of GPUs 90 and 94: -4. Of 5 x 4 pods of 8 GPUs 5 x 3 are refused.
+        outputs = {**churn_outputs("fgd", 98, 94), **churn_outputs("offcut", 97, 90)}
+        lines = tables.churn(measured(outputs), CASE).split("\n")
+        cells = [line.strip("| ").split(" | ") for line in lines if "`offcut`" in line]
+        self.assertEqual(cells[1], ["1.0", "`offcut`", "97.00", "-1.00 ± 0.00", "90.00",
+                                    "-4.00 ± 0.00", "91.00", "4.00", "0.0", tables.DASH, "75.0"])
+        self.assertEqual(cells[0][2:], [tables.DASH] * 9)
+
+    def test_churn_of_one_case_is_not_that_of_another(self):
+        outputs = churn_outputs("fgd", 98, 94)
+        self.assertNotIn("98.00", tables.churn(measured(outputs), runs.CHURN_CASES[1]))
 
 
 class PlotsTest(unittest.TestCase):
@@ -133,6 +153,16 @@ class PlotsTest(unittest.TestCase):
         words = [each.text for each in root.iter(f"{SVG}text")]
         self.assertIn("fgd", words)
         self.assertIn("unallocated, % of all GPUs", words)
+
+    def test_churn_is_drawn_along_time_with_a_panel_a_load(self):
+        outputs = churn_outputs("fgd", 98, 94, runs.CHURN_LOADS)
+        drawn = plots.all_plots(measured(outputs))
+        self.assertEqual(sorted(drawn), ["churn-allocated-default.svg",
+                                         "churn-fragmented-default.svg"])
+        root = ElementTree.fromstring(drawn["churn-fragmented-default.svg"])
+        self.assertEqual(len(list(root.iter(f"{SVG}polyline"))), 3)
+        words = [each.text for each in root.iter(f"{SVG}text")]
+        self.assertIn("load 0.9", words)
 
     def test_what_was_not_run_is_not_drawn(self):
         self.assertEqual(plots.all_plots(measured({})), {})
