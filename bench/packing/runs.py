@@ -17,7 +17,7 @@ STRICT_STRATEGIES = ("best-fit", "fgd", "offcut")
 TIES_STRATEGIES = ("fgd", "offcut")
 CHURN_STRATEGIES = ("best-fit", "fgd", "offcut")
 CHURN_LOADS = (0.9, 1.0, 1.1)
-CHURN_SEEDS = DEFAULT_SEEDS[:5]
+CHURN_SEEDS = DEFAULT_SEEDS[:4]  # a run takes seconds
 
 MIG_STRATEGIES = ("mig-first-fit", "mig-best-fit", "mfi", "fgd-mask", "cap-mask", "offcut")
 MIG_SEEDS = DEFAULT_SEEDS

@@ -130,7 +130,7 @@ class TablesTest(unittest.TestCase):
         self.assertEqual(cells[8:], ["`mfi`", "-0.200 ± 0.000", "**no**"])
 
     def test_churn_is_paired_by_seed(self):
-        # Accepted 98 and 97: -1; of GPUs 90 and 94: -4. Of 5 x 4 pods of 8 GPUs 5 x 3 are refused.
+        # Accepted 98 and 97: -1; of GPUs 90 and 94: -4. Of 4 x 4 pods of 8 GPUs 4 x 3 are refused.
         outputs = {**churn_outputs("fgd", 98, 94), **churn_outputs("offcut", 97, 90)}
         lines = tables.churn(measured(outputs), CASE).split("\n")
         cells = [line.strip("| ").split(" | ") for line in lines if "`offcut`" in line]
