@@ -319,7 +319,8 @@ void Binder::End(const std::string& uid, const std::string& error) {
   auto ended = open_.extract(uid);
   Open& open = ended.mapped();
   const ExtenderBindingArgs& args = open.binding.args;
-  LogBind(args.pod_namespace, args.pod_name, args.node, error.empty() ? "bound" : error);
+  LogBind(args.pod_namespace, args.pod_name, args.node,
+          error.empty() ? BoundText(open.binding.record) : error);
   // Before anybody asks again because of the answer.
   if (observer_) observer_({.args = args, .record = open.binding.record, .error = error});
   for (const Waiter& waiter : open.waiters) waiter.answer(error);

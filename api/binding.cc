@@ -93,6 +93,10 @@ std::string PodPath(std::string_view name_space, std::string_view name) {
   return path;
 }
 
+std::string BoundText(const scheduler::DeviceRecord& record) {
+  return record.workload.empty() ? "bound" : "bound, target workload " + record.workload;
+}
+
 std::string PrintBinding(const OpenBinding& binding) {
   nlohmann::json body = {{"apiVersion", "v1"},
                          {"kind", "Binding"},

@@ -38,6 +38,10 @@ std::expected<OpenBinding, std::string> ReserveForBind(
 // "/api/v1/namespaces/team-a/pods/train-7", and behind it "/binding".
 std::string PodPath(std::string_view name_space, std::string_view name);
 
+// The outcome of a bind in the log: "bound", and by which target workload the devices were chosen:
+// "bound, target workload 91c0ffee51abad1d".
+std::string BoundText(const scheduler::DeviceRecord& record);
+
 // The body of POST .../binding: the pod's UID is a precondition, and the annotations are merged
 // into the pod by the very write that sets its node.
 // Source: Kubernetes, pkg/registry/core/pod/storage/storage.go.

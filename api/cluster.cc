@@ -92,6 +92,7 @@ Cluster::Cluster(std::unique_ptr<KubeClient> client, ClusterSettings settings,
               [this](const BindResult& result) { BindEnded(result); }),
       nudger_(*client_, context.store, context.policy, settings_.nudger),
       timers_(*client_, context.store, settings_.expectations, [this] { StateChanged(); }),
+      packing_(context.store, context.policy),
       last_asked_(std::chrono::steady_clock::now()) {
   if (AnswersOnlyAsLeader()) {
     label_.emplace(*client_, settings_.pod_namespace, settings_.pod_name);
@@ -281,7 +282,9 @@ void Cluster::TellSynced() {
 }
 
 void Cluster::StateChanged() {
-  if (IsSynced()) nudger_.StateChanged();
+  if (!IsSynced()) return;
+  nudger_.StateChanged();
+  packing_.Soon();
 }
 
 void Cluster::ReplaceNodes(const std::vector<nlohmann::json>& items) {
@@ -291,6 +294,7 @@ void Cluster::ReplaceNodes(const std::vector<nlohmann::json>& items) {
   }
   spdlog::info("listed {} nodes", nodes.size());
   context_.store.Update([&](Snapshot& next) { next.ReplaceNodes(std::move(nodes)); });
+  if (!nodes_synced_) packing_.Now();  // before the first answer
   nodes_synced_ = true;
   TellSynced();
   StateChanged();
@@ -338,6 +342,7 @@ void Cluster::ReplacePods(const std::vector<nlohmann::json>& items) {
     spdlog::warn("{} pods had gone unseen", ghosts.size());
   }
   for (const std::string& uid : unseen) binder_.Verify(uid);
+  if (!pods_synced_ || is_taking_over_) packing_.Now();
   is_taking_over_ = false;
   pods_synced_ = true;
   TellSynced();

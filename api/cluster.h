@@ -24,6 +24,7 @@
 #include "api/metrics.h"
 #include "api/nominee_waits.h"
 #include "api/nudger.h"
+#include "api/packing_renewal.h"
 #include "api/recent_pods.h"
 #include "scheduler/decision.h"
 #include "scheduler/explain.h"
@@ -147,6 +148,7 @@ class Cluster {
   Nudger nudger_;
   ExpectationTimers timers_;
   NomineeWaits nominee_waits_;
+  PackingRenewal packing_;
   std::optional<LeaderLabel> label_;          // where only the leader answers
   std::unique_ptr<LeaderElection> election_;  // null: none
   std::atomic<bool> nodes_synced_ = false;

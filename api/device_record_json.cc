@@ -143,6 +143,7 @@ DeviceRecord ReadRecord(const JsonObject& object) {
   record.agent = RequiredString(object, "agent");
   record.certainty = ReadWord<Certainty>(object, "certainty", kCertaintyWords);
   record.tenant = object.String("tenant");
+  record.workload = object.String("workload");
   record.charge = ReadCharge(object.Object("charge"));
   if (!object.Has("devices")) object.AddError("devices", "is missing");
   object.ForEach("devices", kRecordedDevicesMax, [&](const JsonObject& device) {
@@ -256,6 +257,7 @@ std::string PrintDeviceRecord(const DeviceRecord& record) {
   json["agent"] = record.agent;
   json["certainty"] = WordOf(kCertaintyWords, record.certainty);
   if (!record.tenant.empty()) json["tenant"] = record.tenant;
+  if (!record.workload.empty()) json["workload"] = record.workload;
   if (record.charge != quota::Amount{}) json["charge"] = ChargeJson(record.charge);
   json["devices"] = nlohmann::ordered_json::array();
   for (const RecordedDevice& device : record.devices) {

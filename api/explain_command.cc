@@ -18,6 +18,7 @@
 #include "api/error.h"
 #include "api/gpu_json.h"
 #include "api/state_files.h"
+#include "scheduler/packing.h"
 
 namespace offcut::api {
 namespace {
@@ -47,6 +48,7 @@ std::optional<FileState> Load(const std::vector<std::string>& snapshot_files,
     fmt::print(err, "offcut: {}\n", snapshot.error().message);
     return std::nullopt;
   }
+  snapshot->SetPacking(scheduler::RenewedPacking(*snapshot, *policy));
   return FileState{*std::move(policy), *std::move(snapshot), std::move(lines)};
 }
 

@@ -14,6 +14,7 @@
 #include "api/gpu_json.h"
 #include "api/gpu_picture.h"
 #include "api/printable.h"
+#include "scheduler/packing.h"
 
 namespace offcut::api {
 namespace {
@@ -264,8 +265,11 @@ json ToJson(const Explanation& explanation) {
                  {"node", explanation.node_name},
                  {"selectsNodes", pod.selects_nodes},
                  {"drifted", explanation.is_drifted},
+                 {"strategy", explanation.packing->strategy->name},
                  {"nodes", json::array()},
                  {"refusals", json::array()}};
+  const std::string workload = scheduler::WorkloadText(*explanation.packing);
+  if (!workload.empty()) object["targetWorkload"] = workload;
   if (!pod.unscheduled_message.empty()) object["unscheduledMessage"] = pod.unscheduled_message;
   if (explanation.record) object["record"] = json::parse(PrintDeviceRecord(*explanation.record));
   for (const NodeExplanation& node : explanation.nodes)

@@ -126,6 +126,10 @@ void LogBind(std::string_view name_space, std::string_view name, std::string_vie
   spdlog::info("bind {}/{} to {}: {}", name_space, name, node, outcome);
 }
 
+void LogTargetWorkload(std::string_view hash, std::size_t classes, std::int64_t requests) {
+  spdlog::info("target workload {}: {} classes, {} requests", hash, classes, requests);
+}
+
 void LogRefusedRequest(std::string_view verb, int status, std::string_view body) {
   spdlog::info("{}: answered {}: {}", verb, status, body.substr(0, kLogBodyBytesMax));
 }

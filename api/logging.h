@@ -54,6 +54,8 @@ void LogPreemptorWaits(const scheduler::Pod& pod);
 // "bind team-a/train-7 to gpu-3: bound" or the reason's code.
 void LogBind(std::string_view name_space, std::string_view name, std::string_view node,
              std::string_view outcome);
+// "target workload 91c0ffee51abad1d: 12 classes, 480 requests"
+void LogTargetWorkload(std::string_view hash, std::size_t classes, std::int64_t requests);
 
 // "filter: answered 400: {...}"; at most kLogBodyBytesMax of the body.
 void LogRefusedRequest(std::string_view verb, int status, std::string_view body);

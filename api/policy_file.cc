@@ -15,6 +15,7 @@
 
 #include "api/closest_word.h"
 #include "api/document.h"
+#include "api/quantity.h"
 #include "binpack/strategy.h"
 
 namespace offcut::api {
@@ -36,13 +37,8 @@ constexpr std::array kTies = {EnumName<scheduler::Ties>{"strict", scheduler::Tie
                               EnumName<scheduler::Ties>{"name", scheduler::Ties::kName}};
 
 // Fields whose names are settled and whose meaning comes with a later version.
-constexpr std::array<std::string_view, 7> kUnsupportedFields = {"/isolation",
-                                                                "/pools",
-                                                                "/tenants",
-                                                                "/tenantSource",
-                                                                "/preemption",
-                                                                "/reclaim",
-                                                                "/packing/targetWorkload"};
+constexpr std::array<std::string_view, 6> kUnsupportedFields = {
+    "/isolation", "/pools", "/tenants", "/tenantSource", "/preemption", "/reclaim"};
 
 constexpr std::size_t kMaxNameBytes = 63;
 // Kubernetes keeps "requests." + name in ResourceQuotas, which must be a qualified name too, so of
@@ -125,9 +121,16 @@ std::optional<bool> ReadBool(const Value& value, const Place& place, ErrorList& 
   return std::nullopt;
 }
 
+struct Range {
+  int min = 0;
+  int max = 0;
+};
+
 // As JSON Schema has it, 1.0 is an integer.
-std::optional<int> ReadWeight(const Value& value, const Place& place, ErrorList& errors) {
-  const std::string allowed = "an integer from 0 to " + std::to_string(kMaxPackingWeight);
+std::optional<int> ReadInteger(const Value& value, const Place& place, Range range,
+                               ErrorList& errors) {
+  const std::string allowed =
+      "an integer from " + std::to_string(range.min) + " to " + std::to_string(range.max);
   double number = 0;
   if (const auto* integer = std::get_if<std::int64_t>(&value.content)) {
     number = static_cast<double>(*integer);
@@ -138,7 +141,7 @@ std::optional<int> ReadWeight(const Value& value, const Place& place, ErrorList&
     RefuseType(value, place, allowed, errors);
     return std::nullopt;
   }
-  if (number < 0 || number > kMaxPackingWeight) {
+  if (number < range.min || number > range.max) {
     errors.Add(place, PolicyErrorCode::kOutOfRange,
                "got " + Describe(value) + ", allowed " + allowed);
     return std::nullopt;
@@ -451,7 +454,8 @@ void ReadWeights(const Value& value, const Place& place, ErrorList& errors,
                  binpack::CostWeights& weights) {
   const auto weight_field = [&](std::string_view field, int& out) {
     return Field{field, [&errors, &out](const Value& v, const Place& p) {
-                   if (const auto weight = ReadWeight(v, p, errors)) out = *weight;
+                   const auto weight = ReadInteger(v, p, {0, kMaxPackingWeight}, errors);
+                   if (weight) out = *weight;
                  }};
   };
   ReadFields(value, place, errors,
@@ -459,6 +463,160 @@ void ReadWeights(const Value& value, const Place& place, ErrorList& errors,
   if (weights.gpu == 0 && weights.cpu == 0) {
     errors.Add(place, PolicyErrorCode::kOutOfRange, "got 0 for both weights, allowed 0 for one");
   }
+}
+
+// "4", "500m", "1.5", or a number of CPUs.
+void ReadCpu(const Value& value, const Place& place, ErrorList& errors, std::int64_t& cpu_milli) {
+  constexpr std::string_view allowed = "CPUs from 0 to 10000, such as 4, \"1.5\" or \"500m\"";
+  double milli = -1;
+  if (const auto* integer = std::get_if<std::int64_t>(&value.content)) {
+    milli = 1000.0 * static_cast<double>(*integer);
+  } else if (const auto* real = std::get_if<double>(&value.content)) {
+    milli = std::ceil(1000 * *real);
+  } else if (const auto* text = std::get_if<std::string>(&value.content)) {
+    const auto quantity = ParseQuantity(*text);
+    if (quantity && text->find_first_not_of("0123456789.m") == std::string::npos) {
+      milli = static_cast<double>(quantity->milli);
+    }
+  } else {
+    return RefuseType(value, place, allowed, errors);
+  }
+  if (milli < 0 || milli > static_cast<double>(kMaxClassCpuMilli)) {
+    errors.Add(place, PolicyErrorCode::kOutOfRange,
+               "got " + Describe(value) + ", allowed " + std::string(allowed));
+    return;
+  }
+  cpu_milli = static_cast<std::int64_t>(milli);
+}
+
+void ReadModels(const Value& value, const Place& place, ErrorList& errors,
+                std::vector<std::string>& models) {
+  const auto* list = std::get_if<List>(&value.content);
+  if (list == nullptr) return RefuseType(value, place, "a list of strings", errors);
+  if (list->size() > kMaxClassModels) {
+    errors.Add(place, PolicyErrorCode::kTooLarge,
+               "got " + std::to_string(list->size()) + " models, allowed " +
+                   std::to_string(kMaxClassModels));
+    return;
+  }
+  for (std::size_t i = 0; i < list->size(); ++i) {
+    const Place item{(*list)[i].position, ChildPointer(place.pointer, std::to_string(i))};
+    const std::string* model = ReadString((*list)[i], item, errors);
+    if (model == nullptr) continue;
+    if (model->empty() || model->size() > kMaxNameBytes) {
+      RefuseName(*model, item, "1 to 63 bytes, in which * matches any text", errors);
+      continue;
+    }
+    models.push_back(*model);
+  }
+}
+
+// The fields of a class as they stand.
+struct ClassFields {
+  std::optional<int> weight;
+  std::optional<int> gpus;
+  std::optional<int> memory_percent;
+  std::optional<int> slots;
+  std::optional<int> instances;
+  std::string profile;
+  std::int64_t cpu_milli = 0;
+  std::vector<std::string> models;
+};
+
+// Which of gpus, slots and migProfile it is. What has gone wrong with one field is told by then.
+binpack::WorkloadClass ClassOf(ClassFields fields) {
+  binpack::WorkloadClass result{.request = {.cpu_milli = fields.cpu_milli},
+                                .count = fields.weight.value_or(1)};
+  binpack::ExpectedRequest& request = result.request;
+  request.models = std::move(fields.models);
+  if (!fields.profile.empty()) {
+    request.kind = binpack::DemandKind::kInstance;
+    request.gpus = fields.instances.value_or(1);
+    request.profile = std::move(fields.profile);
+  } else if (fields.slots) {
+    request.kind = binpack::DemandKind::kSlot;
+    request.gpus = *fields.slots;
+  } else {
+    request.kind = binpack::DemandKind::kShare;
+    request.gpus = fields.gpus.value_or(1);
+    request.share_units = binpack::kGpuUnits / 100 * fields.memory_percent.value_or(100);
+  }
+  return result;
+}
+
+// Whether the text has exactly one of the fields that say what is asked for, and what goes with it.
+void CheckClass(const Value& value, const Place& place, ErrorList& errors) {
+  const auto& object = std::get<Object>(value.content);
+  const auto has = [&](std::string_view field) {
+    return std::ranges::find(object, field, &Member::key) != object.end();
+  };
+  const int kinds = int{has("gpus")} + int{has("slots")} + int{has("migProfile")};
+  if (kinds != 1) {
+    errors.Add(place, kinds == 0 ? PolicyErrorCode::kMissingField : PolicyErrorCode::kConflict,
+               "must have one of gpus, slots and migProfile");
+  }
+  for (const auto& [field, owner] :
+       {std::pair("memoryPercent", "gpus"), std::pair("instances", "migProfile")}) {
+    const auto member = std::ranges::find(object, field, &Member::key);
+    if (member == object.end() || has(owner)) continue;
+    errors.Add({member->position, ChildPointer(place.pointer, field)}, PolicyErrorCode::kConflict,
+               "goes with " + std::string(owner) + " alone");
+  }
+  if (!has("weight")) {
+    errors.Add({place.position, ChildPointer(place.pointer, "weight")},
+               PolicyErrorCode::kMissingField, "must be there");
+  }
+}
+
+std::optional<binpack::WorkloadClass> ReadClass(const Value& value, const Place& place,
+                                                ErrorList& errors) {
+  ClassFields fields;
+  const auto integer = [&errors](std::string_view name, Range range, std::optional<int>& out) {
+    return Field{name, [&errors, &out, range](const Value& v, const Place& p) {
+                   out = ReadInteger(v, p, range, errors);
+                 }};
+  };
+  ReadFields(
+      value, place, errors,
+      {integer("weight", {1, kMaxClassWeight}, fields.weight),
+       integer("gpus", {1, kMaxClassGpus}, fields.gpus),
+       integer("memoryPercent", {1, 100}, fields.memory_percent),
+       integer("slots", {1, kMaxClassGpus}, fields.slots),
+       integer("instances", {1, kMaxClassGpus}, fields.instances),
+       {"migProfile",
+        [&](const Value& v, const Place& p) {
+          const std::string* profile = ReadString(v, p, errors);
+          if (profile == nullptr) return;
+          if (profile->empty() || profile->size() > kMaxNameBytes) {
+            return RefuseName(*profile, p, "a MIG profile: \"1g.10gb\"", errors);
+          }
+          fields.profile = *profile;
+        }},
+       {"cpu", [&](const Value& v, const Place& p) { ReadCpu(v, p, errors, fields.cpu_milli); }},
+       {"models",
+        [&](const Value& v, const Place& p) { ReadModels(v, p, errors, fields.models); }}});
+  if (!std::holds_alternative<Object>(value.content)) return std::nullopt;
+  CheckClass(value, place, errors);
+  return ClassOf(std::move(fields));
+}
+
+void ReadTargetWorkload(const Value& value, const Place& place, ErrorList& errors,
+                        std::optional<binpack::TargetWorkload>& out) {
+  const auto* list = std::get_if<List>(&value.content);
+  if (list == nullptr) return RefuseType(value, place, "a list of classes", errors);
+  if (list->empty() || list->size() > kMaxWorkloadClasses) {
+    errors.Add(place, list->empty() ? PolicyErrorCode::kOutOfRange : PolicyErrorCode::kTooLarge,
+               "got " + std::to_string(list->size()) + " classes, allowed 1 to " +
+                   std::to_string(kMaxWorkloadClasses));
+    return;
+  }
+  std::vector<binpack::WorkloadClass> classes;
+  for (std::size_t i = 0; i < list->size(); ++i) {
+    const Value& item = (*list)[i];
+    const Place item_place{item.position, ChildPointer(place.pointer, std::to_string(i))};
+    if (auto each = ReadClass(item, item_place, errors)) classes.push_back(*std::move(each));
+  }
+  out = binpack::DeriveBroadWorkload(classes);
 }
 
 void ReadPacking(const Value& value, const Place& place,
@@ -476,7 +634,15 @@ void ReadPacking(const Value& value, const Place& place,
        {"scores",
         [&](const Value& v, const Place& p) { ReadEnum(v, p, kScores, errors, policy.scores); }},
        {"ties",
-        [&](const Value& v, const Place& p) { ReadEnum(v, p, kTies, errors, policy.ties); }},
+        [&](const Value& v, const Place& p) {
+          scheduler::Ties ties = scheduler::Ties::kStrict;
+          ReadEnum(v, p, kTies, errors, ties);
+          policy.ties = ties;
+        }},
+       {"targetWorkload",
+        [&](const Value& v, const Place& p) {
+          ReadTargetWorkload(v, p, errors, policy.target_workload);
+        }},
        {"weights", [&](const Value& v, const Place& p) { ReadWeights(v, p, errors, weights); }}});
   if (auto packing = binpack::PreparePacking(strategy, weights)) policy.packing = packing;
 }
@@ -542,6 +708,8 @@ std::string_view CodeText(PolicyErrorCode code) {
       return "invalid-name";
     case PolicyErrorCode::kNameConflict:
       return "name-conflict";
+    case PolicyErrorCode::kConflict:
+      return "conflict";
     case PolicyErrorCode::kTooManyErrors:
       return "too-many-errors";
   }
@@ -569,6 +737,41 @@ std::expected<scheduler::Policy, std::vector<PolicyError>> ReadPolicy(
   return policy;
 }
 
+namespace {
+
+nlohmann::ordered_json ToJson(const binpack::WorkloadClass& each) {
+  const binpack::ExpectedRequest& request = each.request;
+  nlohmann::ordered_json json;
+  json["weight"] = each.count;
+  json["cpu"] = std::to_string(request.cpu_milli) + "m";
+  switch (request.kind) {
+    case binpack::DemandKind::kHostOnly:
+      break;
+    case binpack::DemandKind::kShare:
+      json["gpus"] = request.gpus;
+      json["memoryPercent"] =
+          (100 * request.share_units + binpack::kGpuUnits - 1) / binpack::kGpuUnits;
+      break;
+    case binpack::DemandKind::kSlot:
+      json["slots"] = request.gpus;
+      break;
+    case binpack::DemandKind::kInstance:
+      json["migProfile"] = request.profile;
+      json["instances"] = request.gpus;
+      break;
+  }
+  if (!request.models.empty()) json["models"] = request.models;
+  return json;
+}
+
+}  // namespace
+
+nlohmann::ordered_json ToJson(const binpack::TargetWorkload& workload) {
+  auto classes = nlohmann::ordered_json::array();
+  for (const binpack::WorkloadClass& each : workload.classes) classes.push_back(ToJson(each));
+  return classes;
+}
+
 std::string PrintPolicy(const scheduler::Policy& policy) {
   using Json = nlohmann::ordered_json;
   const scheduler::ResourceNames& names = policy.resources;
@@ -581,7 +784,8 @@ std::string PrintPolicy(const scheduler::Policy& policy) {
   Json& packing = out["packing"];
   packing["strategy"] = policy.packing->strategy->name;
   packing["scores"] = NameOf(policy.scores, kScores);
-  packing["ties"] = NameOf(policy.ties, kTies);
+  packing["ties"] = NameOf(TiesOf(policy), kTies);
+  if (policy.target_workload) packing["targetWorkload"] = ToJson(*policy.target_workload);
   packing["weights"]["gpu"] = policy.packing->weights.gpu;
   packing["weights"]["cpu"] = policy.packing->weights.cpu;
   Json& resources = out["resources"];

@@ -5,11 +5,14 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <expected>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <nlohmann/json_fwd.hpp>
 
 #include "scheduler/policy.h"
 
@@ -18,6 +21,12 @@ namespace offcut::api {
 inline constexpr std::string_view kPolicyApiVersion = "offcut.dev/v1alpha1";
 inline constexpr std::string_view kPolicyKind = "Policy";
 inline constexpr int kMaxPackingWeight = 1000;
+// Of /packing/targetWorkload.
+inline constexpr std::size_t kMaxWorkloadClasses = binpack::kWorkloadClassesMax;
+inline constexpr int kMaxClassWeight = 100'000;
+inline constexpr int kMaxClassGpus = 64;  // or slots, or instances
+inline constexpr std::int64_t kMaxClassCpuMilli = 10'000'000;
+inline constexpr std::size_t kMaxClassModels = 64;
 inline constexpr std::size_t kMaxResourcesListed = 64;  // in each list or map of resources
 inline constexpr std::size_t kMaxPolicyErrors = 100;    // that are told; further ones are not
 
@@ -33,6 +42,7 @@ enum class PolicyErrorCode {
   kOutOfRange,
   kInvalidName,    // not an extended resource name, or the part of one that is asked for
   kNameConflict,   // two resources with one name
+  kConflict,       // fields that do not go together
   kTooManyErrors,  // the last of kMaxPolicyErrors + 1: there may be more
 };
 
@@ -54,8 +64,12 @@ struct PolicyError {
 std::expected<scheduler::Policy, std::vector<PolicyError>> ReadPolicy(
     std::string_view text, std::string_view file, std::span<const std::string_view> strategies);
 
-// Returns `policy` as JSON with every default written out and a final line feed. ReadPolicy() makes
+// Returns `policy` as JSON with every default written out and a final line feed; what is derived
+// where it is not declared (the target workload) is left out. ReadPolicy() makes
 // the same policy of it.
 std::string PrintPolicy(const scheduler::Policy& policy);
+
+// The classes as /packing/targetWorkload has them, shares rounded up to whole percent.
+nlohmann::ordered_json ToJson(const binpack::TargetWorkload& workload);
 
 }  // namespace offcut::api

@@ -20,6 +20,7 @@
 #include "api/http_answer.h"
 #include "api/json_stream.h"
 #include "api/logging.h"
+#include "api/packing_renewal.h"
 #include "api/pod_json.h"
 #include "scheduler/decision.h"
 
@@ -316,7 +317,9 @@ HttpResponse BindAlone(const ExtenderContext& context, const ExtenderBindingArgs
   if (!binding) return BindError(std::move(binding.error()));
   context.store.Update([&](Snapshot& next) { next.Confirm(args.pod_uid); });
   for (const std::string& uid : gone) context.recent_pods.Retire(uid);
-  LogBind(args.pod_namespace, args.pod_name, args.node, "bound");
+  LogBind(args.pod_namespace, args.pod_name, args.node, BoundText(binding->record));
+  // Nobody else changes this state, and no time passes for it; so the model never lags behind.
+  RenewPacking(context.store, context.policy);
   return BindError("");
 }
 

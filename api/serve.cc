@@ -17,6 +17,7 @@
 #include "api/cluster.h"
 #include "api/listen_address.h"
 #include "api/metrics.h"
+#include "api/packing_renewal.h"
 #include "api/routes.h"
 #include "api/server.h"
 #include "api/state_files.h"
@@ -183,6 +184,7 @@ std::expected<void, Error> LoadFiles(const ServeSettings& settings, World& world
   if (!snapshot) return std::unexpected(snapshot.error());
   spdlog::info("{} nodes, {} pods", snapshot->nodes().size(), snapshot->pod_count());
   world.store.Update([&](scheduler::Snapshot& next) { next = *std::move(snapshot); });
+  RenewPacking(world.store, world.policy);
   return {};
 }
 

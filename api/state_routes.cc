@@ -16,7 +16,10 @@
 #include "api/gpu_json.h"
 #include "api/gpu_picture.h"
 #include "api/http_answer.h"
+#include "api/policy_file.h"
 #include "binpack/node_state.h"
+#include "binpack/strategy.h"
+#include "scheduler/packing.h"
 
 namespace offcut::api {
 namespace {
@@ -196,6 +199,17 @@ HttpResponse AnswerGpus(const Snapshot& snapshot) {
   return DocumentAnswer({{"items", std::move(items)}});
 }
 
+HttpResponse AnswerPacking(const Snapshot& snapshot, const scheduler::Policy& policy) {
+  const auto packing = scheduler::PackingOf(snapshot, policy);
+  json printed = {{"strategy", packing->strategy->name}};
+  if (packing->strategy->reads_workload) {
+    printed["targetWorkload"] = {{"hash", scheduler::WorkloadText(*packing)},
+                                 {"source", policy.target_workload ? "declared" : "derived"},
+                                 {"classes", ToJson(packing->workload)}};
+  }
+  return DocumentAnswer(printed);
+}
+
 // "NAMESPACE/NAME"
 HttpResponse AnswerExplain(const Snapshot& snapshot, const scheduler::Policy& policy,
                            std::string_view pod, bool as_text) {
@@ -218,6 +232,7 @@ std::optional<HttpResponse> Answer(const Snapshot& snapshot, const scheduler::Po
     return as_text ? TextAnswer(200, DrawGpus(snapshot)) : AnswerGpus(snapshot);
   }
   if (path == "/api/v1/pending") return AnswerPending(snapshot);
+  if (path == "/api/v1/packing") return AnswerPacking(snapshot, policy);
   if (path.starts_with(kExplain)) {
     return AnswerExplain(snapshot, policy, path.substr(kExplain.size()), as_text);
   }

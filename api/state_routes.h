@@ -7,6 +7,9 @@
 //   /api/v1/pods[/NAMESPACE[/NAME]]   phase, node, request and devices on record; a pod asked by
 //                                     name is one object, the youngest of that name
 //   /api/v1/pending                   pods that wait for devices, the oldest first
+//   /api/v1/packing                   the strategy and, where it reads one, the target workload
+//   with
+//                                     its hash, in the words of a policy's targetWorkload
 //   /api/v1/explain/NAMESPACE/NAME    why the pod goes where it goes; ?output=text for people
 //
 // Lists are {"items": [...]}, ordered by name; amounts carry their unit in the key, and `gpuUnits`

@@ -18,6 +18,8 @@
 
 #include "api/openb_trace.h"
 #include "scheduler/decision.h"
+#include "scheduler/demand.h"
+#include "scheduler/packing.h"
 
 namespace offcut::bench {
 namespace {
@@ -69,7 +71,6 @@ const World& FullWorld(std::string_view strategy) {
   static std::map<std::string, World, std::less<>> worlds;
   if (const auto found = worlds.find(strategy); found != worlds.end()) return found->second;
   World& world = worlds[std::string(strategy)];
-  world.policy.packing = binpack::PreparePacking(strategy, {}, HundredClasses());
   std::vector<scheduler::Inventory> inventories;
   for (int n = 0; n < kNodes; ++n) {
     inventories.push_back(api::ToInventory({.name = fmt::format("gpu-node-{:04}.example", n),
@@ -80,6 +81,10 @@ const World& FullWorld(std::string_view strategy) {
     world.names.push_back(inventories.back().name);
   }
   world.snapshot.ReplaceNodes(std::move(inventories));
+  const binpack::TargetWorkload workload = HundredClasses();
+  world.policy.packing = binpack::PreparePacking(
+      strategy, {}, workload, 0,
+      {.workload = workload, .capacities = scheduler::CapacitiesOf(world.snapshot)});
   std::mt19937 random(2);
   std::vector<scheduler::Pod> pods;
   for (int n = 0; n < kNodes; ++n) {
@@ -133,8 +138,8 @@ void EvaluateOneNode(benchmark::State& state, const char* strategy) {
   const scheduler::Pod pod = PodNumber(3, 0);
   std::size_t n = 0;
   for ([[maybe_unused]] auto _ : state) {  // NOLINT(clang-analyzer-deadcode.DeadStores)
-    benchmark::DoNotOptimize(
-        Evaluate(*world.snapshot.nodes()[n++ % kNodes], pod, world.policy, kPrefilter));
+    benchmark::DoNotOptimize(Evaluate(*world.snapshot.nodes()[n++ % kNodes], pod, world.policy,
+                                      *world.policy.packing, kPrefilter));
   }
 }
 
@@ -150,13 +155,40 @@ void ReserveAndRelease(benchmark::State& state, const char* strategy) {
   }
 }
 
+// What a change of the state costs beside the verbs: what 40,000 pods on 5,000 nodes ask for.
+void DeriveTheWorkload(benchmark::State& state) {
+  const World& world = FullWorld("offcut");
+  for ([[maybe_unused]] auto _ : state) {  // NOLINT(clang-analyzer-deadcode.DeadStores)
+    benchmark::DoNotOptimize(scheduler::DeriveOutlook(world.snapshot));
+  }
+}
+
+// And, where that has become another workload, the tables for it.
+void PrepareTheModel(benchmark::State& state, const char* strategy) {
+  const World& world = FullWorld("offcut");
+  const binpack::TargetWorkload workload = HundredClasses();
+  const binpack::Outlook outlook{.workload = workload,
+                                 .capacities = scheduler::CapacitiesOf(world.snapshot)};
+  for ([[maybe_unused]] auto _ : state) {  // NOLINT(clang-analyzer-deadcode.DeadStores)
+    benchmark::DoNotOptimize(binpack::PreparePacking(strategy, {}, workload, 0, outlook));
+  }
+}
+
 BENCHMARK_CAPTURE(DecideWarm, best_fit, "best-fit")->UseManualTime()->Iterations(2'000);
 BENCHMARK_CAPTURE(DecideWarm, fgd, "fgd")->UseManualTime()->Iterations(2'000);
+BENCHMARK_CAPTURE(DecideWarm, offcut, "offcut")->UseManualTime()->Iterations(2'000);
 BENCHMARK_CAPTURE(DecideCold, best_fit, "best-fit")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(DecideCold, fgd, "fgd")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(DecideCold, offcut, "offcut")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(EvaluateOneNode, best_fit, "best-fit");
 BENCHMARK_CAPTURE(EvaluateOneNode, fgd, "fgd");
+BENCHMARK_CAPTURE(EvaluateOneNode, offcut, "offcut");
 BENCHMARK_CAPTURE(ReserveAndRelease, fgd, "fgd");
+BENCHMARK_CAPTURE(ReserveAndRelease, offcut, "offcut");
+
+BENCHMARK(DeriveTheWorkload)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(PrepareTheModel, fgd, "fgd")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(PrepareTheModel, offcut, "offcut")->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace offcut::bench

@@ -16,6 +16,9 @@ void Describe(const Gpu& from, const MigGpu& state, CompactGpu& gpu) {
   gpu.kind = GpuKind::kMig;
   gpu.slices = static_cast<std::uint8_t>(from.model->memory_slices);
   gpu.free_slices = RoomOf(*from.model, state).free_slices;
+  for (const MigInstance& instance : state.instances) {
+    gpu.starts = static_cast<std::uint16_t>(gpu.starts | SliceMask({instance.slices.start, 1}));
+  }
 }
 
 void Describe(const Gpu&, const SharedGpu& state, CompactGpu& gpu) {
@@ -87,6 +90,7 @@ CompactGpu WithPiece(CompactGpu gpu, const Piece& piece) {
       break;
     case PieceKind::kInstance: {
       gpu.free_slices = static_cast<std::uint16_t>(gpu.free_slices & ~SliceMask(piece.slices));
+      gpu.starts = static_cast<std::uint16_t>(gpu.starts | SliceMask({piece.slices.start, 1}));
       const int used = gpu.slices - std::popcount(gpu.free_slices);
       gpu.free_units = kGpuUnits - kGpuUnits * used / gpu.slices;
       break;

@@ -21,6 +21,7 @@ struct CompactGpu {
   GpuKind kind = GpuKind::kClosed;
   std::uint8_t slices = 0;        // kMig: what the GPU has
   std::uint16_t free_slices = 0;  // kMig: bit i: slice i
+  std::uint16_t starts = 0;       // kMig: bit i: an instance in use starts at slice i
   std::int32_t free_units = 0;    // kGpuUnits less UsedUnits(Gpu)
   std::int32_t model = 0;         // the lowest GPU of the node of the same model and product
   std::int32_t slots = 0;         // kShared

@@ -5,7 +5,16 @@
 namespace offcut::binpack {
 namespace {
 
-constexpr std::int64_t kStep = 10 * NodePotential::kUnit;
+// Of a cost: a tenth of a milli.
+constexpr std::int64_t kCostUnit = NodePotential::kUnit / 10;
+// Smaller differences are none, but for instances that we place: what a layout costs is exact, and
+// often little.
+constexpr std::int64_t kStepUnits = 100;
+
+std::int64_t ToCost(std::int64_t potential, const RequestShape& shape) {
+  if (!shape.profiles.empty()) return CeilDiv(potential, kCostUnit);
+  return kStepUnits * CeilDiv(potential, kStepUnits * kCostUnit);
+}
 
 }  // namespace
 
@@ -14,12 +23,12 @@ OffcutPricing::OffcutPricing(const PricingInput& input)
 
 std::int64_t OffcutPricing::Cost(const Candidate& candidate) const {
   const std::int64_t after = potential_.ValueAfter(
-      candidate.changes, input_.node.compact.free_cpu_milli - input_.shape.host.cpu_milli);
-  return CeilDiv(after - before_ + potential_.ScarcityOf(candidate.changes), kStep);
+      candidate, input_.node.compact.free_cpu_milli - input_.shape.host.cpu_milli);
+  return ToCost(after - before_ + potential_.ScarcityOf(candidate.changes), input_.shape);
 }
 
 std::vector<CostTerm> OffcutPricing::Terms(const Candidate& candidate) const {
-  const std::int64_t scarce = CeilDiv(potential_.ScarcityOf(candidate.changes), kStep);
+  const std::int64_t scarce = ToCost(potential_.ScarcityOf(candidate.changes), input_.shape);
   return {{"unusable", Cost(candidate) - scarce}, {"scarce_model", scarce}};
 }
 

@@ -10,8 +10,8 @@
 
 namespace offcut::binpack {
 
-// Costs are whole steps of ten milli of unusable GPU, rounded up: gains below that are ties, which
-// keep to nodes that are in use.
+// Costs are ten-thousandths of a GPU that becomes unusable, in steps of a hundred, rounded up:
+// gains below that are ties. Where we place MIG instances there are no steps.
 class OffcutPricing {
  public:
   explicit OffcutPricing(const PricingInput& input);

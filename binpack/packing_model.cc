@@ -29,19 +29,24 @@ int GradientScale::ScoreOf(std::int64_t decrease) const {
 
 std::shared_ptr<const PackingModel> PreparePacking(std::string_view strategy_name,
                                                    CostWeights weights, TargetWorkload workload,
-                                                   std::uint64_t seed, const Outlook& outlook) {
+                                                   std::uint64_t seed, const Outlook& outlook,
+                                                   const PackingModel* before) {
   const Strategy* strategy = FindStrategy(strategy_name);
   if (strategy == nullptr) return nullptr;
   ClassTable classes = MakeClassTable(workload);
+  const std::uint64_t workload_hash = HashOf(workload);
   const GradientScale gradient = MakeGradientScale(classes.total_count);
-  return std::make_shared<const PackingModel>(
-      PackingModel{.strategy = strategy,
-                   .weights = weights,
-                   .seed = seed,
-                   .workload = std::move(workload),
-                   .classes = std::move(classes),
-                   .gradient = gradient,
-                   .potential = MakePotentialTables(outlook.workload, outlook.capacities)});
+  return std::make_shared<const PackingModel>(PackingModel{
+      .strategy = strategy,
+      .weights = weights,
+      .seed = seed,
+      .workload = std::move(workload),
+      .workload_hash = workload_hash,
+      .capacities = outlook.capacities,
+      .classes = std::move(classes),
+      .gradient = gradient,
+      .potential = MakePotentialTables(outlook.workload, outlook.capacities,
+                                       before == nullptr ? nullptr : &before->potential)});
 }
 
 }  // namespace offcut::binpack

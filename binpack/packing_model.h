@@ -12,6 +12,7 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "binpack/fragmentation.h"
 #include "binpack/potential.h"
@@ -44,6 +45,8 @@ struct PackingModel {
   CostWeights weights;
   std::uint64_t seed = 0;  // of strategies that draw
   TargetWorkload workload;
+  std::uint64_t workload_hash = 0;
+  std::vector<GpuCapacity> capacities;  // of the outlook
   ClassTable classes;
   GradientScale gradient;
   PotentialTables potential;  // of the strategy offcut
@@ -56,12 +59,11 @@ struct Outlook {
   std::vector<GpuCapacity> capacities;
 };
 
+// `before` changes nothing but the time that it takes: tables that stay equal are shared.
 // nullptr: no strategy has that name. Without a workload every placement is as good as any other to
 // FGD.
-std::shared_ptr<const PackingModel> PreparePacking(std::string_view strategy_name,
-                                                   CostWeights weights = {},
-                                                   TargetWorkload workload = {},
-                                                   std::uint64_t seed = 0,
-                                                   const Outlook& outlook = {});
+std::shared_ptr<const PackingModel> PreparePacking(
+    std::string_view strategy_name, CostWeights weights = {}, TargetWorkload workload = {},
+    std::uint64_t seed = 0, const Outlook& outlook = {}, const PackingModel* before = nullptr);
 
 }  // namespace offcut::binpack

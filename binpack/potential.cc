@@ -35,6 +35,26 @@ NodePotential::NodePotential(const PotentialTables& tables, const NodeView& node
     models_.push_back(alike < g ? models_[alike] : &tables.Of(node.state.gpus[g]));
     Add(g, node.compact.gpus[g], 1, sums_);
   }
+  for (std::size_t p = 0; p < node.state.pools.size(); ++p) {
+    const InstancePool& pool = node.state.pools[p];
+    AddPool(p, std::max(0, pool.units - pool.units_used), sums_);
+  }
+}
+
+// `units` more are free.
+void NodePotential::AddPool(std::size_t pool, std::int32_t units, Sums& sums) const {
+  InstancePool one = node_.state.pools[pool];
+  one.units_used = 1;
+  const GpuModel* model = node_.state.pool_model.get();
+  sums.free_milli += units * MilliOf(UsedUnits(one, model));
+  const PotentialTables::Model& served =
+      tables_.Of({.model = node_.state.pool_model, .product = node_.state.pool_product});
+  for (const auto& [m, name] : tables_.instances) {
+    const bool is_same =
+        name == one.profile || (model != nullptr && model->FindProfile(name) &&
+                                model->FindProfile(name) == model->FindProfile(one.profile));
+    if (is_same && served.serves[m] != 0) sums.copies[m] += units;
+  }
 }
 
 void NodePotential::AddInstances(std::size_t gpu, const CompactGpu& state, std::int32_t sign,
@@ -51,10 +71,15 @@ void NodePotential::AddInstances(std::size_t gpu, const CompactGpu& state, std::
 // The loops over the classes have no branch, so that the compiler makes vectors of them.
 void NodePotential::Add(std::size_t gpu, const CompactGpu& state, std::int32_t sign,
                         Sums& sums) const {
-  if (state.kind == GpuKind::kClosed || state.free_units <= 0) return;
+  if (state.kind == GpuKind::kClosed) return;
+  if (state.free_units <= 0 && state.kind != GpuKind::kMig) return;
   const Model* const of_gpu = models_[gpu];
   assert(of_gpu != nullptr);
   const Model& model = *of_gpu;
+  if (state.kind == GpuKind::kMig && model.mig_level != nullptr) {
+    sums.missed += sign * UnusableOf(*model.mig_level, state);
+    return;
+  }
   const std::int64_t milli = MilliOf(state.free_units);
   sums.free_milli += sign * milli;
   const PotentialTables::ByClass* copies = &tables_.whole_copies;
@@ -68,7 +93,7 @@ void NodePotential::Add(std::size_t gpu, const CompactGpu& state, std::int32_t s
       return;
     case GpuKind::kShared:
       copies = &tables_.slot_copies;
-      times = sign * state.free_slots;
+      times = sign * static_cast<std::int32_t>(milli);
       break;
     case GpuKind::kWhole:
       mix = &model.whole_mix;
@@ -110,17 +135,20 @@ std::int64_t NodePotential::Weighted(const Sums& sums, std::int64_t free_cpu_mil
     best_mix = std::min(best_mix, PotentialTables::kCpuPrices[l] * cpu / 1000 + sums.mix[l]);
   }
   const std::int64_t unmixed = sums.mixed_milli - best_mix;
-  return kCopiesWeight * unusable + kUnit * unmixed;
+  return kCopiesWeight * unusable + kUnit * unmixed + kUnit * sums.missed / 1000;
 }
 
 std::int64_t NodePotential::Value() const { return Weighted(sums_, node_.compact.free_cpu_milli); }
 
-std::int64_t NodePotential::ValueAfter(std::span<const GpuChange> changes,
+std::int64_t NodePotential::ValueAfter(const Candidate& candidate,
                                        std::int64_t free_cpu_milli) const {
   Sums sums = sums_;
-  for (const auto& [gpu, after] : changes) {
+  for (const auto& [gpu, after] : candidate.changes) {
     Add(gpu, node_.compact.gpus[gpu], -1, sums);
     Add(gpu, after, 1, sums);
+  }
+  for (const Piece& piece : candidate.placement.pieces) {
+    if (piece.pool >= 0) AddPool(static_cast<std::size_t>(piece.pool), -1, sums);
   }
   return Weighted(sums, free_cpu_milli);
 }

@@ -3,6 +3,7 @@
 //   the best mix   the free GPUs cut up as the prices of the cutting-stock program say, with a
 //   price
 //                  for CPU beside them (a Lagrangian bound: the cheapest of some prices of CPU)
+//   MIG layouts    where we choose them, are priced by tables of their own (mig_prices.h) instead
 //   copies         as many pods of one class as fit, averaged over the classes; a class counts more
 //                  the scarcer the GPUs are that it may use, and the more GPUs it wants at once
 // The first sees which sizes share a GPU well, the second CPU that runs out, whole nodes, and kinds
@@ -37,7 +38,7 @@ class NodePotential {
   NodePotential(const PotentialTables& tables, const NodeView& node);
 
   std::int64_t Value() const;
-  std::int64_t ValueAfter(std::span<const GpuChange> changes, std::int64_t free_cpu_milli) const;
+  std::int64_t ValueAfter(const Candidate& candidate, std::int64_t free_cpu_milli) const;
 
   // What the taken milli cost because their models are scarce; in kUnit parts of a milli.
   std::int64_t ScarcityOf(std::span<const GpuChange> changes) const;
@@ -46,12 +47,14 @@ class NodePotential {
   struct Sums {
     std::int64_t free_milli = 0;
     std::int64_t mixed_milli = 0;  // of them, those that the best mix prices
+    std::int64_t missed = 0;       // by the prices of MIG layouts: millionths of a GPU
     std::array<std::int64_t, PotentialTables::kCpuPrices.size()> mix{};
     std::array<std::int32_t, kWorkloadClassesMax> copies{};  // without regard to CPU
   };
 
   void Add(std::size_t gpu, const CompactGpu& state, std::int32_t sign, Sums& sums) const;
   void AddInstances(std::size_t gpu, const CompactGpu& state, std::int32_t sign, Sums& sums) const;
+  void AddPool(std::size_t pool, std::int32_t units, Sums& sums) const;
   std::int64_t Weighted(const Sums& sums, std::int64_t free_cpu_milli) const;
 
   const PotentialTables& tables_;

@@ -25,12 +25,9 @@ int PercentOf(const ExpectedRequest& request) {
 bool IsPart(const ExpectedRequest& request) {
   return IsShare(request) && request.gpus == 1 && request.share_units < kGpuUnits;
 }
-// Of one whole request; a slot or an instance counts as what a tenth of a GPU does: what matters is
-// that their classes count at all.
+// Of one whole request.
 std::int64_t RequestedMilli(const ExpectedRequest& request) {
-  const std::int64_t each =
-      IsShare(request) ? MilliOf(request.share_units) : MilliOf(kGpuUnits) / 10;
-  return each * request.gpus;
+  return MilliOf(RequestedUnits(request) / request.gpus) * request.gpus;
 }
 
 // The classes that ask for devices, with what each may use.
@@ -117,7 +114,12 @@ void AddClass(const Demand& demand, std::int64_t weight, PotentialTables& tables
     }
     tables.whole_copies[m] = request.share_units == kGpuUnits ? 1 : 0;
   } else if (request.kind == DemandKind::kSlot) {
+    // Copies of a milli each: how much a slot is differs by GPU.
+    const std::int64_t milli = std::max<std::int64_t>(1, RequestedMilli(request));
     tables.slot_copies[m] = 1;
+    tables.value[m] = weight;
+    tables.cpu_milli[m] = static_cast<std::uint32_t>((tables.cpu_milli[m] + milli - 1) / milli);
+    tables.gpus[m] = 1;
   } else {
     tables.instances.push_back({m, request.profile});
   }
@@ -192,6 +194,46 @@ void FillMixes(const Sizes& sizes, Model& model) {
   }
 }
 
+// How often each profile of the model is asked for, in units that keep the sum within bounds; all
+// 0: none is.
+ProfileWeights MigWeightsOf(std::span<const Demand> demands, const GpuModel& model) {
+  std::vector<double> asked(model.profiles.size());
+  double sum = 0;
+  for (const Demand& demand : demands) {
+    if (demand.request.kind != DemandKind::kInstance) continue;
+    const auto profile = model.FindProfile(demand.request.profile);
+    if (!profile) continue;
+    const double count = demand.count * demand.request.gpus;
+    asked[static_cast<std::size_t>(*profile)] += count;
+    sum += count;
+  }
+  ProfileWeights weights;
+  weights.reserve(asked.size());
+  for (const double each : asked) {
+    weights.push_back(sum == 0 ? 0 : std::llround(std::ceil(each / sum * 100'000)));
+  }
+  return weights;
+}
+
+void AddMigPrices(std::span<const Demand> demands, const PotentialTables* before, Model& model) {
+  const GpuCapacity& capacity = model.capacity;
+  if (capacity.mig_fill_permille < 0 || capacity.gpu.model == nullptr) return;
+  ProfileWeights weights = MigWeightsOf(demands, *capacity.gpu.model);
+  if (std::ranges::count(weights, 0) == std::ssize(weights)) return;
+  if (before != nullptr) {
+    const auto known = std::ranges::find_if(before->models, [&](const Model& each) {
+      return each.mig != nullptr && IsOneModel(each.capacity.gpu, capacity.gpu) &&
+             each.mig->weights == weights;
+    });
+    if (known != before->models.end()) model.mig = known->mig;
+  }
+  if (model.mig == nullptr) {
+    model.mig =
+        std::make_shared<const MigPrices>(MakeMigPrices(capacity.gpu.model, std::move(weights)));
+  }
+  model.mig_level = &model.mig->At(capacity.mig_fill_permille);
+}
+
 // Demand that names models, spread over what it may use, as a share of this model's capacity.
 std::int64_t ScarcityOf(std::span<const Demand> demands, std::size_t index, double capacity) {
   double all = 0;
@@ -209,15 +251,22 @@ std::int64_t ScarcityOf(std::span<const Demand> demands, std::size_t index, doub
 
 }  // namespace
 
+bool IsOneModel(const Gpu& a, const Gpu& b) {
+  const bool is_same = a.model == b.model ||
+                       (a.model != nullptr && b.model != nullptr && a.model->name == b.model->name);
+  return is_same && a.product == b.product;
+}
+
 const Model& PotentialTables::Of(const Gpu& gpu) const {
   const auto found = std::find_if(models.begin(), models.end() - 1, [&](const Model& each) {
-    return each.capacity.gpu.model == gpu.model && each.capacity.gpu.product == gpu.product;
+    return IsOneModel(each.capacity.gpu, gpu);
   });
   return *found;
 }
 
 PotentialTables MakePotentialTables(const TargetWorkload& workload,
-                                    std::span<const GpuCapacity> capacities) {
+                                    std::span<const GpuCapacity> capacities,
+                                    const PotentialTables* before) {
   assert(workload.classes.size() <= kWorkloadClassesMax);
   PotentialTables tables;
   tables.fraction_copies.resize(PotentialTables::kPercents);
@@ -237,6 +286,7 @@ PotentialTables MakePotentialTables(const TargetWorkload& workload,
     if (is_known) {
       model.capacity = capacities[i];
       model.scarcity_permille = ScarcityOf(demands, i, capacity);
+      AddMigPrices(demands, before, model);
     }
     for (std::size_t m = 0; m < demands.size(); ++m) model.serves[m] = serves(demands[m]) ? 1 : 0;
     FillMixes(SizesOn(demands, prices, serves), model);

@@ -6,10 +6,12 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "binpack/fragmentation.h"
+#include "binpack/mig_prices.h"
 #include "binpack/target_workload.h"
 
 namespace offcut::binpack {
@@ -18,7 +20,13 @@ namespace offcut::binpack {
 struct GpuCapacity {
   Gpu gpu;  // of that kind, nothing taken
   std::int64_t count = 0;
+  // Of the slices of those in MIG mode whose layout we choose, how many are in use; negative: none
+  // is, and it needs no prices of layouts.
+  int mig_fill_permille = -1;
 };
+
+// Whether both are of one model and product; models of one name, made for two nodes, are one.
+bool IsOneModel(const Gpu& a, const Gpu& b);
 
 constexpr std::int64_t MilliOf(std::int64_t units) { return units * 1000 / kGpuUnits; }
 
@@ -47,17 +55,22 @@ struct PotentialTables {
 
   struct Model {
     GpuCapacity capacity;
-    ByClass serves{};                    // 1: pods of the class accept it
-    std::vector<ByCpuPrice> best_mix;    // [percent free]: worth of the rest of a fraction's GPU
-    ByCpuPrice whole_mix{};              // of a free whole GPU
-    std::int64_t scarcity_permille = 0;  // of its capacity: demand that can go nowhere else
+    ByClass serves{};                      // 1: pods of the class accept it
+    std::vector<ByCpuPrice> best_mix;      // [percent free]: worth of the rest of a fraction's GPU
+    ByCpuPrice whole_mix{};                // of a free whole GPU
+    std::int64_t scarcity_permille = 0;    // of its capacity: demand that can go nowhere else
+    std::shared_ptr<const MigPrices> mig;  // null: no layout has a price
+    const MigPrices::Level* mig_level = nullptr;  // of them
   };
   std::vector<Model> models;  // the last one: any other
 
   const Model& Of(const Gpu& gpu) const;
 };
 
+// Takes the prices of MIG layouts from `before` where they are of the same model and weights: they
+// are the one costly part.
 PotentialTables MakePotentialTables(const TargetWorkload& workload,
-                                    std::span<const GpuCapacity> capacities);
+                                    std::span<const GpuCapacity> capacities,
+                                    const PotentialTables* before = nullptr);
 
 }  // namespace offcut::binpack

@@ -56,27 +56,26 @@ std::optional<Choice> ChooseBy(const PricingInput& input) {
 }
 
 template <typename Pricing>
-constexpr Strategy Row(std::string_view name, bool is_offered, bool is_random = false) {
-  return {.name = name,
-          .is_offered = is_offered,
-          .is_random = is_random,
-          .price = PriceBy<Pricing>,
-          .choose = ChooseBy<Pricing>};
+constexpr Strategy Row(Strategy strategy) {
+  strategy.price = PriceBy<Pricing>;
+  strategy.choose = ChooseBy<Pricing>;
+  return strategy;
 }
 
 constexpr std::array kStrategies = {
-    Row<BestFitPricing>("best-fit", true),
-    Row<ClusteringPricing>("clustering", false),
-    Row<DotProductPricing>("dot-product", false),
-    // Not offered to the server as long as it has no target workload to go by.
-    Row<FgdPricing>("fgd", false),
-    Row<FirstFitPricing>("first-fit", true),
-    // Likewise.
-    Row<OffcutPricing>("offcut", false),
-    Row<PackingPricing>("packing", false),
-    Row<PublishedPackingPricing>("packing-published", false),
-    Row<RandomPricing>("random", false, true),
-    Row<SpreadPricing>("spread", true),
+    Row<BestFitPricing>({.name = "best-fit", .is_offered = true}),
+    Row<ClusteringPricing>({.name = "clustering"}),
+    Row<DotProductPricing>({.name = "dot-product"}),
+    Row<FgdPricing>({.name = "fgd", .is_offered = true, .reads_workload = true}),
+    Row<FirstFitPricing>({.name = "first-fit", .is_offered = true}),
+    Row<OffcutPricing>({.name = "offcut",
+                        .is_offered = true,
+                        .reads_workload = true,
+                        .breaks_ties_by_name = true}),
+    Row<PackingPricing>({.name = "packing"}),
+    Row<PublishedPackingPricing>({.name = "packing-published"}),
+    Row<RandomPricing>({.name = "random", .is_random = true}),
+    Row<SpreadPricing>({.name = "spread", .is_offered = true}),
 };
 
 // The finaliser of SplitMix64: every bit of the input reaches every bit of the result.

@@ -47,6 +47,8 @@ struct Strategy {
   std::string_view name;
   bool is_offered = false;  // to the server's policy; all are offered to simulations
   bool is_random = false;   // draws, so that a price holds for one decision only
+  bool reads_workload = false;
+  bool breaks_ties_by_name = false;  // packs better so than by fill level first
   std::optional<Price> (*price)(const PricingInput& input);
   std::optional<Choice> (*choose)(const PricingInput& input);
 };

@@ -29,13 +29,16 @@ enum class DemandKind {
 struct ExpectedRequest {
   std::int64_t cpu_milli = 0;
   DemandKind kind = DemandKind::kHostOnly;
-  int gpus = 0;                     // 0 iff kHostOnly
-  int share_units = 0;              // kShare: 1..kGpuUnits
-  std::string profile;              // kInstance
+  int gpus = 0;         // 0 iff kHostOnly
+  int share_units = 0;  // of one GPU, slot or instance: 1..kGpuUnits; 0, not of kShare: not known
+  std::string profile;  // kInstance
   std::vector<std::string> models;  // globs that GpuConstraint::models_allowed takes; empty: any
 
   bool operator==(const ExpectedRequest&) const = default;
 };
+
+// Of all its GPUs, slots or instances; those of unknown size count as a tenth of a GPU.
+std::int64_t RequestedUnits(const ExpectedRequest& request);
 
 struct WorkloadClass {
   ExpectedRequest request;
@@ -60,7 +63,19 @@ inline constexpr std::size_t kWorkloadClassesMax = 100;
 TargetWorkload DeriveTargetWorkload(std::span<const ExpectedRequest> requests);
 
 // The kWorkloadClassesMax classes with the greatest share of the requests plus share of the GPU
-// capacity that is asked for; equal ones as above. Slots and instances count as a tenth of a GPU.
+// capacity that is asked for; equal ones as above. Slots and instances of unknown size count as a
+// tenth of a GPU.
 TargetWorkload DeriveBroadWorkload(std::span<const ExpectedRequest> requests);
+// The same of requests that are counted already; equal ones are added up.
+TargetWorkload DeriveBroadWorkload(std::span<const WorkloadClass> classes);
+
+// The count, which is not negative, with all but its three highest bits 0: 7, 8, 10, 12, 14,
+// 16, 20. On that scale it mostly stays while a few come and go, and is a function of the count
+// alone.
+std::int64_t CoarseCount(std::int64_t count);
+
+// The same for the same classes with the same counts in the same order, on every platform.
+// Different workloads have different ones but by accident.
+std::uint64_t HashOf(const TargetWorkload& workload);
 
 }  // namespace offcut::binpack

@@ -20,7 +20,7 @@ Reason ReasonOf(binpack::Obstacle obstacle);
 
 // The strategy's question. `shape` gets the pod's host resources back: whoever checked the CPU,
 // what is left of it is part of the cost. All arguments outlive the result.
-binpack::PricingInput PricingOf(const Node& node, const Pod& pod, const Policy& policy,
-                                binpack::RequestShape& shape);
+binpack::PricingInput PricingOf(const Node& node, const Pod& pod,
+                                const binpack::PackingModel& model, binpack::RequestShape& shape);
 
 }  // namespace offcut::scheduler

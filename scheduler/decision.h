@@ -45,10 +45,11 @@ struct NodeCost {
   binpack::Placement placement;
 };
 
-NodeCost CostOf(const Node& node, const Pod& pod, const Policy& policy, Prefilter prefilter);
+NodeCost CostOf(const Node& node, const Pod& pod, const Policy& policy,
+                const binpack::PackingModel& model, Prefilter prefilter);
 
-// One score, 0..kScoreMax, a name. Strict: 10 for the best by (cost, fill level, name) and 0 for
-// all others. Proportional: ranks, from 10 for the lowest cost down to 0. A node where the pod does
+// One score, 0..kScoreMax, a name. Strict: 10 for the best as IsCheaper() has it, and 0 for all
+// others. Proportional: ranks, from 10 for the lowest cost down to 0. A node where the pod does
 // not fit gets 0; all get 0 if the pod asks for no device of ours.
 std::vector<std::int64_t> Score(const Snapshot& snapshot, const Pod& pod,
                                 std::span<const std::string> node_names, const Policy& policy,

@@ -1,8 +1,11 @@
 #include "scheduler/demand.h"
 
 #include <algorithm>
+#include <cassert>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <utility>
 
 #include "binpack/placement.h"
 
@@ -15,15 +18,18 @@ using binpack::Piece;
 using binpack::PieceKind;
 using binpack::Placement;
 
-std::optional<Placement> PlacementOnEmpty(const Inventory& inventory, const Pod& pod) {
+std::optional<Placement> PlacementOnEmpty(const Inventory& inventory, Pod pod) {
+  pod.request.constraint.uuids_allowed.clear();
+  pod.request.constraint.uuids_denied.clear();
   const NodeShape on_node = ShapeOn(inventory, pod);
   if (on_node.mismatch || !on_node.missing.empty()) return std::nullopt;
-  if (binpack::FindObstacle(inventory.devices, on_node.shape) != binpack::Obstacle::kNone) {
+  const NodeState devices = binpack::Healed(inventory.devices);
+  if (binpack::FindObstacle(devices, on_node.shape) != binpack::Obstacle::kNone) {
     return std::nullopt;
   }
-  return inventory.devices.picker == binpack::DevicePicker::kKubelet
-             ? binpack::KubeletPlacement(inventory.devices, on_node.shape)
-             : binpack::FindPlacement(inventory.devices, on_node.shape);
+  return devices.picker == binpack::DevicePicker::kKubelet
+             ? binpack::KubeletPlacement(devices, on_node.shape)
+             : binpack::FindPlacement(devices, on_node.shape);
 }
 
 std::string ProfileOf(const NodeState& devices, const Piece& piece) {
@@ -32,40 +38,63 @@ std::string ProfileOf(const NodeState& devices, const Piece& piece) {
   return model.profiles[static_cast<std::size_t>(piece.profile)].name;
 }
 
-void Describe(const NodeState& devices, const Placement& placement, Demand& demand) {
-  NodeState with = devices;
-  binpack::Occupy(with, placement);
-  demand.units = binpack::UsedUnits(with) - binpack::UsedUnits(devices);
-  const Piece& first = placement.pieces.front();
-  demand.request.gpus = static_cast<int>(placement.pieces.size());
-  switch (first.kind) {
+std::int64_t UnitsOf(const NodeState& devices, const Piece& piece) {
+  if (piece.pool >= 0) {
+    binpack::InstancePool pool = devices.pools[static_cast<std::size_t>(piece.pool)];
+    pool.units_used = 1;
+    return binpack::UsedUnits(pool, devices.pool_model.get());
+  }
+  const binpack::Gpu& gpu = devices.gpus[static_cast<std::size_t>(piece.gpu)];
+  binpack::Gpu with{.model = gpu.model, .memory_mib = gpu.memory_mib};
+  switch (piece.kind) {
     case PieceKind::kWhole:
-    case PieceKind::kFraction:
-      demand.request.kind = DemandKind::kShare;
-      demand.request.share_units = static_cast<int>(demand.units / demand.request.gpus);
+      with.state = binpack::WholeGpu{.taken = true};
       break;
     case PieceKind::kSlot:
-      demand.request.kind = DemandKind::kSlot;
+      with.state = binpack::SharedGpu{.slots = std::get<binpack::SharedGpu>(gpu.state).slots,
+                                      .slots_used = 1};
       break;
     case PieceKind::kInstance:
-      demand.request.kind = DemandKind::kInstance;
-      demand.request.profile = ProfileOf(devices, first);
+      with.state = binpack::MigGpu{.instances = {{piece.profile, piece.slices}}};
+      break;
+    case PieceKind::kFraction:
+      with.state = binpack::FractionalGpu{
+          .memory_mib_used = piece.memory_mib,
+          .cores_percent = std::get<binpack::FractionalGpu>(gpu.state).cores_percent,
+          .cores_percent_used = piece.cores_percent};
       break;
   }
+  return binpack::UsedUnits(with);
+}
+
+DemandKind KindOf(PieceKind kind) {
+  switch (kind) {
+    case PieceKind::kWhole:
+    case PieceKind::kFraction:
+      return DemandKind::kShare;
+    case PieceKind::kSlot:
+      return DemandKind::kSlot;
+    case PieceKind::kInstance:
+      return DemandKind::kInstance;
+  }
+  assert(false);
+  return DemandKind::kHostOnly;
 }
 
 }  // namespace
 
-Demand DemandOf(const Snapshot& snapshot, const Pod& pod) {
+Demand DemandOf(const NodeState& devices, const Placement& placement, const Pod& pod) {
   Demand demand{.request = {.cpu_milli = pod.host.cpu_milli}};
-  if (pod.request.empty()) return demand;
-  for (const auto& node : snapshot.nodes()) {
-    const auto placement = PlacementOnEmpty(node->inventory, pod);
-    if (!placement || placement->pieces.empty()) continue;
-    demand.request.models = pod.request.constraint.models_allowed;
-    Describe(node->inventory.devices, *placement, demand);
-    break;
+  for (const Piece& piece : placement.pieces) demand.units += UnitsOf(devices, piece);
+  const Piece& first = placement.pieces.front();
+  demand.request.kind = KindOf(first.kind);
+  demand.request.gpus = static_cast<int>(placement.pieces.size());
+  demand.request.share_units = static_cast<int>(demand.units / demand.request.gpus);
+  if (demand.request.kind == DemandKind::kShare && demand.request.share_units == 0) {
+    demand.request.share_units = 1;
   }
+  demand.request.models = pod.request.constraint.models_allowed;
+  if (first.kind == PieceKind::kInstance) demand.request.profile = ProfileOf(devices, first);
   return demand;
 }
 
@@ -87,13 +116,27 @@ std::string ClassNameOf(const binpack::ExpectedRequest& request) {
   return {};
 }
 
+std::optional<Demand> DemandOn(const Inventory& inventory, const Pod& pod) {
+  const auto placement = PlacementOnEmpty(inventory, pod);
+  if (!placement || placement->pieces.empty()) return std::nullopt;
+  return DemandOf(inventory.devices, *placement, pod);
+}
+
+Demand DemandOf(const Snapshot& snapshot, const Pod& pod) {
+  if (!pod.request.empty()) {
+    for (const auto& node : snapshot.nodes()) {
+      if (const auto demand = DemandOn(node->inventory, pod)) return *demand;
+    }
+  }
+  return {.request = {.cpu_milli = pod.host.cpu_milli}};
+}
+
 std::vector<binpack::GpuCapacity> CapacitiesOf(const Snapshot& snapshot) {
   std::vector<binpack::GpuCapacity> capacities;
   for (const auto& node : snapshot.nodes()) {
     for (const binpack::Gpu& gpu : node->inventory.devices.gpus) {
-      const auto known = std::ranges::find_if(capacities, [&](const auto& each) {
-        return each.gpu.model == gpu.model && each.gpu.product == gpu.product;
-      });
+      const auto known = std::ranges::find_if(
+          capacities, [&](const auto& each) { return binpack::IsOneModel(each.gpu, gpu); });
       if (known == capacities.end()) {
         capacities.push_back({.gpu = gpu, .count = 1});
       } else {

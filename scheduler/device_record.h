@@ -37,7 +37,8 @@ struct DeviceRecord {
   std::string node;
   std::string agent;  // "nvidia", "hami"
   Certainty certainty = Certainty::kAssumed;
-  std::string tenant;  // empty: none
+  std::string tenant;    // empty: none
+  std::string workload;  // the target workload that the choice went by, as its hash; empty: none
   quota::Amount charge;
   std::vector<RecordedDevice> devices;
 

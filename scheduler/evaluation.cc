@@ -4,7 +4,8 @@
 
 namespace offcut::scheduler {
 
-Evaluation Evaluate(const Node& node, const Pod& pod, const Policy& policy, Prefilter prefilter) {
+Evaluation Evaluate(const Node& node, const Pod& pod, const Policy& policy,
+                    const binpack::PackingModel& model, Prefilter prefilter) {
   auto shape = CheckedShape(node, pod, policy, prefilter);
   Evaluation evaluation{.prefers_no_schedule = node.inventory.prefers_no_schedule};
   if (!shape) {
@@ -14,7 +15,7 @@ Evaluation Evaluate(const Node& node, const Pod& pod, const Policy& policy, Pref
   evaluation.reason = ReasonOf(binpack::FindObstacle(node.state, *shape));
   const bool is_ours = pod.request.empty() || shape->AsksForDevices();
   if (evaluation.reason != Reason::kFits || !is_ours) return evaluation;
-  const auto price = binpack::PriceOf(PricingOf(node, pod, policy, *shape));
+  const auto price = binpack::PriceOf(PricingOf(node, pod, model, *shape));
   if (!price) return evaluation;
   evaluation.cost = price->cost;
   evaluation.fill_level_permille = price->fill_level_permille;
@@ -24,10 +25,11 @@ Evaluation Evaluate(const Node& node, const Pod& pod, const Policy& policy, Pref
 bool IsCheaper(const Evaluation& a, std::string_view a_name, const Evaluation& b,
                std::string_view b_name, const Pod& pod, const Policy& policy) {
   if (a.cost != b.cost) return a.cost < b.cost;
-  if (policy.ties == Ties::kStrict && a.fill_level_permille != b.fill_level_permille) {
+  const Ties ties = TiesOf(policy);
+  if (ties == Ties::kStrict && a.fill_level_permille != b.fill_level_permille) {
     return a.fill_level_permille > b.fill_level_permille;
   }
-  if (policy.ties == Ties::kRandom) {
+  if (ties == Ties::kRandom) {
     const std::uint64_t a_draw = binpack::Draw(policy.packing->seed, pod.uid, a_name);
     const std::uint64_t b_draw = binpack::Draw(policy.packing->seed, pod.uid, b_name);
     if (a_draw != b_draw) return a_draw < b_draw;

@@ -30,7 +30,8 @@ struct Evaluation {
   bool operator==(const Evaluation&) const = default;
 };
 
-Evaluation Evaluate(const Node& node, const Pod& pod, const Policy& policy, Prefilter prefilter);
+Evaluation Evaluate(const Node& node, const Pod& pod, const Policy& policy,
+                    const binpack::PackingModel& model, Prefilter prefilter);
 
 // Lowest cost first, then as `policy.ties` says: the order is strict, so that nothing else breaks
 // ties. Requires: both have a cost.

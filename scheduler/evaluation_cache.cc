@@ -1,79 +1,14 @@
 #include "scheduler/evaluation_cache.h"
 
 #include <algorithm>
-#include <type_traits>
 #include <utility>
 
 #include "binpack/strategy.h"
 #include "scheduler/expected_node.h"
+#include "scheduler/packing.h"
+#include "scheduler/request_key.h"
 
 namespace offcut::scheduler {
-namespace {
-
-// Appends values so that two lists of them are equal iff the texts are.
-class Key {
- public:
-  template <typename Number>
-    requires std::is_arithmetic_v<Number>
-  void Add(Number value) {
-    const auto wide = static_cast<std::int64_t>(value);
-    for (unsigned shift = 0; shift < 64; shift += 8) {
-      text_ += static_cast<char>(static_cast<std::uint64_t>(wide) >> shift & 0xffU);
-    }
-  }
-  void Add(std::string_view text) {
-    Add(text.size());
-    text_ += text;
-  }
-  void Add(const std::vector<std::string>& texts) {
-    Add(texts.size());
-    for (const std::string& text : texts) Add(std::string_view(text));
-  }
-  std::string Take() { return std::move(text_); }
-
- private:
-  std::string text_;
-};
-
-bool AsksForMoreThanOne(const Pod& pod, std::string_view resource) {
-  return std::ranges::any_of(pod.containers, [&](const ContainerRequest& container) {
-    return std::ranges::any_of(container.devices, [&](const ResourceCount& asked) {
-      return asked.resource == resource && asked.count > 1;
-    });
-  });
-}
-
-// All that Evaluate() reads of a pod.
-std::string KeyOf(const Pod& pod, bool is_random) {
-  Key key;
-  if (is_random) key.Add(std::string_view(pod.uid));
-  key.Add(pod.host.cpu_milli);
-  key.Add(pod.host.memory_bytes);
-  key.Add(pod.host.pods);
-  for (const auto* devices : {&pod.request.devices, &pod.request.unshared_devices}) {
-    key.Add(devices->size());
-    for (const ResourceCount& asked : *devices) {
-      key.Add(std::string_view(asked.resource));
-      key.Add(asked.count);
-      key.Add(AsksForMoreThanOne(pod, asked.resource));
-    }
-  }
-  key.Add(pod.request.fractions.size());
-  for (const binpack::Fraction& fraction : pod.request.fractions) {
-    for (const int number :
-         {fraction.gpus, fraction.memory_mib, fraction.memory_percent, fraction.cores_percent}) {
-      key.Add(number);
-    }
-  }
-  const binpack::GpuConstraint& constraint = pod.request.constraint;
-  for (const auto* list : {&constraint.models_allowed, &constraint.models_denied,
-                           &constraint.uuids_allowed, &constraint.uuids_denied}) {
-    key.Add(*list);
-  }
-  return key.Take();
-}
-
-}  // namespace
 
 std::span<const Evaluation> EvaluationCache::EvaluateAll(const Snapshot& snapshot, const Pod& pod) {
   ++now_;
@@ -81,7 +16,7 @@ std::span<const Evaluation> EvaluationCache::EvaluateAll(const Snapshot& snapsho
   Row& row = RowOf(pod);
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     if (changed_[i] <= row.seen) continue;
-    row.evaluations[i] = Evaluate(*nodes_[i], pod, policy_, prefilter_);
+    row.evaluations[i] = Evaluate(*nodes_[i], pod, policy_, *model_, prefilter_);
     ++evaluated_count_;
   }
   row.seen = now_;
@@ -107,8 +42,12 @@ std::vector<std::size_t> EvaluationCache::IndicesOf(std::span<const std::string>
   return indices;
 }
 
-// Notes which nodes have changed since the last call.
+// Notes which nodes have changed since the last call. Costs are of one model alone.
 void EvaluationCache::Follow(const Snapshot& snapshot) {
+  if (const auto model = PackingOf(snapshot, policy_); model != model_) {
+    model_ = model;
+    rows_.clear();
+  }
   const auto nodes = snapshot.nodes();
   if (nodes.size() != nodes_.size()) return Renumber(nodes);
   for (std::size_t i = 0; i < nodes.size(); ++i) {
@@ -147,7 +86,7 @@ void EvaluationCache::Renumber(std::span<const std::shared_ptr<const Node>> node
 }
 
 EvaluationCache::Row& EvaluationCache::RowOf(const Pod& pod) {
-  std::string key = KeyOf(pod, policy_.packing->strategy->is_random);
+  std::string key = model_->strategy->is_random ? KeyOfPod(pod) : KeyOfRequest(pod);
   if (const auto found = rows_.find(key); found != rows_.end()) return found->second;
   MakeRoom();
   Row& row = rows_[std::move(key)];
@@ -184,7 +123,9 @@ std::vector<Evaluation> EvaluateNames(const Snapshot& snapshot, const Pod& pod,
       if (evaluations[i].reason != Reason::kFits) evaluations[i].fill_level_permille = -1;
     } else if (is_known && are_expected) {
       const auto expected = WithExpected(snapshot, *snapshot.nodes()[indices[i]], pod);
-      if (expected) evaluations[i] = Evaluate(*expected, pod, cache.policy(), cache.prefilter());
+      if (expected) {
+        evaluations[i] = Evaluate(*expected, pod, cache.policy(), cache.model(), cache.prefilter());
+      }
     }
   }
   return evaluations;

@@ -4,8 +4,9 @@
 //
 // The identity of a shared_ptr<const Node> is the node's version: an edit of a snapshot replaces
 // the nodes that it touches and shares all others. The cache keeps the last version of each, so
-// that no other node can come to lie at its address. What it answers depends on the snapshot alone,
-// never on what it was asked before: equal to Evaluate() on every node.
+// that no other node can come to lie at its address. Likewise of the packing model: with another
+// one everything is worked out anew. What it answers depends on the snapshot alone, never on what
+// it was asked before: equal to Evaluate() on every node.
 //
 // Memory: 16 bytes a node and request; beyond the limits the request that was asked for longest ago
 // is forgotten. Not synchronised: one owner, one thread at a time.
@@ -39,6 +40,8 @@ class EvaluationCache {
 
   const Policy& policy() const { return policy_; }
   Prefilter prefilter() const { return prefilter_; }
+  // Of the last snapshot. Requires: there was one.
+  const binpack::PackingModel& model() const { return *model_; }
 
   // One evaluation a node, in the order of snapshot.nodes(); expectations are not counted in. Valid
   // until the next call.
@@ -77,10 +80,11 @@ class EvaluationCache {
   const Policy& policy_;
   Prefilter prefilter_;
   EvaluationLimits limits_;
-  std::vector<std::shared_ptr<const Node>> nodes_;  // by name
-  std::vector<std::string> names_;                  // of nodes_, side by side
-  std::vector<std::size_t> successors_;             // the node that was named after each one
-  std::vector<std::uint64_t> changed_;              // when each node last changed
+  std::shared_ptr<const binpack::PackingModel> model_;  // that the rows go by
+  std::vector<std::shared_ptr<const Node>> nodes_;      // by name
+  std::vector<std::string> names_;                      // of nodes_, side by side
+  std::vector<std::size_t> successors_;                 // the node that was named after each one
+  std::vector<std::uint64_t> changed_;                  // when each node last changed
   std::unordered_map<std::string, std::size_t, TextHash, std::equal_to<>> index_by_name_;
   std::unordered_map<std::string, Row> rows_;  // by what Evaluate() reads of a pod
   std::uint64_t now_ = 0;                      // counts calls

@@ -4,6 +4,7 @@
 #include <cassert>
 
 #include "scheduler/expected_node.h"
+#include "scheduler/packing.h"
 
 namespace offcut::scheduler {
 namespace {
@@ -47,7 +48,10 @@ bool HasDrifted(const Snapshot& snapshot, std::string_view uid) {
 Explanation Explain(const Snapshot& snapshot, std::string_view uid, const Policy& policy) {
   const PodEntry* entry = snapshot.FindPod(uid);
   assert(entry != nullptr);
-  Explanation explanation{.pod = *entry->pod, .phase = entry->phase, .node_name = entry->node_name};
+  Explanation explanation{.pod = *entry->pod,
+                          .phase = entry->phase,
+                          .node_name = entry->node_name,
+                          .packing = PackingOf(snapshot, policy)};
   if (entry->phase != PodPhase::kPending) {
     explanation.record = RecordOnNode(snapshot, *entry);
     explanation.is_drifted = HasDrifted(snapshot, entry->pod->uid);
@@ -63,7 +67,8 @@ Explanation Explain(const Snapshot& snapshot, std::string_view uid, const Policy
     NodeExplanation node{.node = snapshot.nodes()[i], .verdict = verdicts[i], .score = scores[i]};
     if (node.verdict.fits()) {
       const auto expected = WithExpected(snapshot, *node.node, *entry->pod);
-      node.cost = CostOf(expected ? *expected : *node.node, *entry->pod, policy, Prefilter::kNone);
+      node.cost = CostOf(expected ? *expected : *node.node, *entry->pod, policy,
+                         *explanation.packing, Prefilter::kNone);
       if (node.score > best_score) {
         best_score = node.score;
         explanation.node_name = names[i];

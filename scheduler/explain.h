@@ -34,6 +34,7 @@ struct Explanation {
   bool is_drifted = false;             // the kubelet chose other GPUs than are on record
   std::vector<NodeExplanation> nodes;  // by name; empty for a pod that is on a node
   std::vector<ReasonCount> refusals;   // most frequent first, then in the order of the enum
+  std::shared_ptr<const binpack::PackingModel> packing;  // what the costs go by
 };
 
 // Whether the kubelet gave the pod other GPUs than are on record for it.

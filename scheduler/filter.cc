@@ -88,10 +88,9 @@ std::expected<binpack::RequestShape, Reason> CheckedShape(const Node& node, cons
   return std::move(on_node.shape);
 }
 
-binpack::PricingInput PricingOf(const Node& node, const Pod& pod, const Policy& policy,
-                                binpack::RequestShape& shape) {
+binpack::PricingInput PricingOf(const Node& node, const Pod& pod,
+                                const binpack::PackingModel& model, binpack::RequestShape& shape) {
   shape.host = pod.host;
-  const binpack::PackingModel& model = *policy.packing;
   return {.model = model,
           .node = node.view(),
           .shape = shape,

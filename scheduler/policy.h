@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "binpack/packing_model.h"
@@ -22,9 +24,9 @@ enum class Refusals { kUnresolvable, kPreemptable };
 // outvotes the packing. kProportional: ranks spread over 0..10.
 enum class Scores { kStrict, kProportional };
 
-// How equal costs are ordered. kStrict: fill level, then node name. kName: node name alone.
-// kRandom: by a draw of the packing's seed, the pod's UID and the node's name; for simulations, as
-// a policy cannot ask for it.
+// How equal costs are ordered. kStrict: fill level, then node name. kName: node name alone. Which
+// of them is better depends on the strategy; see TiesOf(). kRandom: by a draw of the packing's
+// seed, the pod's UID and the node's name; for simulations, as a policy cannot ask for it.
 enum class Ties { kStrict, kName, kRandom };
 
 // The extended resources that are ours. Names are matched exactly, never by substring.
@@ -43,13 +45,21 @@ struct ResourceNames {
   std::map<std::string, bool> fail_requests_greater_than_one;
 };
 
+inline constexpr std::string_view kDefaultStrategy = "offcut";
+
 struct Policy {
   Refusals refusals = Refusals::kUnresolvable;
-  // The strategy with its weights, prepared for a target workload. Never null.
-  std::shared_ptr<const binpack::PackingModel> packing = binpack::PreparePacking("best-fit");
+  // The strategy with its weights. Never null. Where the strategy reads a target workload, a
+  // snapshot has a model of its own that goes before this one.
+  std::shared_ptr<const binpack::PackingModel> packing = binpack::PreparePacking(kDefaultStrategy);
+  // What pods are expected to ask for; nullopt: it follows from those that run and wait.
+  std::optional<binpack::TargetWorkload> target_workload;
   Scores scores = Scores::kStrict;
-  Ties ties = Ties::kStrict;
+  std::optional<Ties> ties;  // nullopt: as the strategy packs best
   ResourceNames resources;
 };
+
+// The policy's ties, or those with which its strategy packs best.
+Ties TiesOf(const Policy& policy);
 
 }  // namespace offcut::scheduler

@@ -5,6 +5,7 @@
 #include "binpack/indexing.h"
 #include "scheduler/checked_shape.h"
 #include "scheduler/decision.h"
+#include "scheduler/packing.h"
 
 namespace offcut::scheduler {
 namespace {
@@ -150,8 +151,10 @@ void DescribeGpuPiece(const binpack::Gpu& gpu, const Piece& piece, RecordedDevic
 
 // Where the pod goes on the node: as the kubelet will have it, or the strategy's choice.
 std::optional<binpack::Placement> ChoosePlacement(const Node& node, const Pod& pod,
-                                                  const Policy& policy, Prefilter prefilter) {
-  NodeCost cost = CostOf(node, pod, policy, prefilter);
+                                                  const Policy& policy,
+                                                  const binpack::PackingModel& model,
+                                                  Prefilter prefilter) {
+  NodeCost cost = CostOf(node, pod, policy, model, prefilter);
   if (!cost.fits) return std::nullopt;
   return std::move(cost.placement);
 }
@@ -205,9 +208,11 @@ Reservation Reserve(Snapshot& next, const Pod& pod, std::string_view node_name,
   if (const Verdict verdict = FilterNode(*node, pod, policy, prefilter); !verdict.fits()) {
     return {.verdict = verdict};
   }
-  const auto placement = ChoosePlacement(*node, pod, policy, prefilter);
+  const auto packing = PackingOf(next, policy);
+  const auto placement = ChoosePlacement(*node, pod, policy, *packing, prefilter);
   if (!placement) return Refuse(Reason::kFragmented);
   Reservation reservation{.record = RecordOf(node->inventory, pod, *placement), .is_new = true};
+  if (!reservation.record.devices.empty()) reservation.record.workload = WorkloadText(*packing);
   if (next.FindPod(pod.uid) == nullptr) next.PutPod(pod);
   next.Reserve(pod.uid, node_name, reservation.record);
   return reservation;

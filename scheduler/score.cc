@@ -43,10 +43,11 @@ std::vector<std::int64_t> ScoresOf(const Pod& pod, std::span<const std::string> 
 
 }  // namespace
 
-NodeCost CostOf(const Node& node, const Pod& pod, const Policy& policy, Prefilter prefilter) {
+NodeCost CostOf(const Node& node, const Pod& pod, const Policy& policy,
+                const binpack::PackingModel& model, Prefilter prefilter) {
   auto shape = CheckedShape(node, pod, policy, prefilter);
   if (!shape || binpack::FindObstacle(node.state, *shape) != binpack::Obstacle::kNone) return {};
-  auto choice = binpack::Choose(PricingOf(node, pod, policy, *shape));
+  auto choice = binpack::Choose(PricingOf(node, pod, model, *shape));
   if (!choice) return {};
   return {.fits = true,
           .cost = choice->price.cost,

@@ -22,8 +22,10 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
+#include "binpack/packing_model.h"
 #include "scheduler/expectations.h"
 #include "scheduler/node.h"
 #include "scheduler/pod.h"
@@ -64,6 +66,13 @@ class Snapshot {
   bool IsClaimed(std::string_view uid) const { return expectations_->IsClaimed(uid); }
   bool IsNominationLapsed(std::string_view uid, std::string_view node_name) const {
     return expectations_->IsLapsed(uid, node_name);
+  }
+
+  // What costs go by, where it follows from the pods and nodes; null: what the policy says. It is a
+  // part of the state so that a decision reads both at one instant; scheduler/packing.h makes it.
+  const std::shared_ptr<const binpack::PackingModel>& packing() const { return packing_; }
+  void SetPacking(std::shared_ptr<const binpack::PackingModel> packing) {
+    packing_ = std::move(packing);
   }
 
   // Every pod, in no order that means anything.
@@ -128,6 +137,7 @@ class Snapshot {
   // Shared with the snapshot that this one was copied from until one of them is edited.
   std::shared_ptr<const NodeList> nodes_ = std::make_shared<const NodeList>();
   std::shared_ptr<const Expectations> expectations_ = std::make_shared<const Expectations>();
+  std::shared_ptr<const binpack::PackingModel> packing_;
   std::array<std::shared_ptr<const PodShard>, kPodShards> pods_;
   std::size_t pod_count_ = 0;
   // Pods on nodes that are not known (yet, or any more), by node name. Mostly empty.

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "scheduler/packing.h"
 #include "test/testing/worlds.h"
 
 namespace offcut::api {
@@ -30,8 +31,14 @@ scheduler::Snapshot World() {
        PodFromText("nine nvidia.com/gpu=9"), PodFromText("slice nvidia.com/mig-1g.5gb=1")});
 }
 
+scheduler::Policy BestFit() {
+  scheduler::Policy policy;
+  policy.packing = binpack::PreparePacking("best-fit");
+  return policy;
+}
+
 TEST(ExplainTextTest, TellsWhereAPodWouldGoAndWhatEachNodeCosts) {
-  const std::string text = PrintExplanation(scheduler::Explain(World(), "uid-one", {}));
+  const std::string text = PrintExplanation(scheduler::Explain(World(), "uid-one", BestFit()));
   EXPECT_THAT(text,
               StartsWith("pod default/one asks for 1 x nvidia.com/gpu; priority 0\n"
                          "by its devices it fits on 2 of 3 nodes; would go to b and get GPU 6 "
@@ -47,6 +54,17 @@ TEST(ExplainTextTest, TellsWhereAPodWouldGoAndWhatEachNodeCosts) {
                          "b  8 x A100-80GB, whole"));
   EXPECT_THAT(text, HasSubstr("5  │■ held"));
   EXPECT_THAT(text, HasSubstr("6  │· free"));
+}
+
+// The node that is in use takes the pod: on the other one it would cost the pods that want 8 GPUs.
+TEST(ExplainTextTest, NamesTheTargetWorkloadThatCostsGoBy) {
+  scheduler::Snapshot world = World();
+  world.SetPacking(scheduler::RenewedPacking(world, {}));
+  const auto json = ToJson(scheduler::Explain(world, "uid-one", {}));
+  EXPECT_EQ(json["strategy"], "offcut");
+  EXPECT_EQ(json["targetWorkload"], scheduler::WorkloadText(*world.packing()));
+  EXPECT_EQ(json["node"], "b");
+  EXPECT_LT(json["nodes"][1]["cost"], json["nodes"][0]["cost"]);
 }
 
 TEST(ExplainTextTest, CountsRefusalsAsKubeSchedulerDoesWhereAPodFitsNowhere) {
@@ -135,7 +153,9 @@ TEST(ExplainTextTest, SaysWhatElseMayKeepAPodWaiting) {
 }
 
 TEST(ExplainTextTest, GivesProgramsEachGpusStateAndTheTerms) {
-  const auto json = ToJson(scheduler::Explain(World(), "uid-one", {}));
+  const auto json = ToJson(scheduler::Explain(World(), "uid-one", BestFit()));
+  EXPECT_EQ(json["strategy"], "best-fit");
+  EXPECT_FALSE(json.contains("targetWorkload"));
   EXPECT_EQ(json["node"], "b");
   const auto& b = json["nodes"][1];
   EXPECT_EQ(b["name"], "b");

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "api/metrics.h"
+#include "api/packing_renewal.h"
 #include "api/recent_pods.h"
 #include "api/routes.h"
 #include "api/state_routes.h"
@@ -26,6 +27,7 @@ class ExtenderWorld {
   explicit ExtenderWorld(scheduler::Snapshot snapshot, scheduler::Policy chosen = {})
       : policy(std::move(chosen)) {
     store.Update([&](scheduler::Snapshot& next) { next = std::move(snapshot); });
+    RenewPacking(store, policy);
   }
 
   ExtenderContext Context() {

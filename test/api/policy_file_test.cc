@@ -22,7 +22,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-constexpr std::array<std::string_view, 3> kStrategies = {"best-fit", "spread", "fgd"};
+constexpr std::array<std::string_view, 4> kStrategies = {"best-fit", "spread", "fgd", "offcut"};
 constexpr std::string_view kHeader = "apiVersion: offcut.dev/v1alpha1\nkind: Policy\n";
 
 auto Read(std::string_view text) { return ReadPolicy(text, "p.yaml", kStrategies); }
@@ -155,7 +155,7 @@ TEST(PolicyFileTest, SuggestsAFieldAtTwoEditsAndNotAtThree) {
 TEST(PolicyFileTest, SuggestsNothingThatSharesNoLetter) {
   EXPECT_THAT(ErrorsOf(ReadBody("packing: {strategy: ''}")),
               ElementsAre("3:21 unknown-value /packing/strategy: got the string \"\", allowed "
-                          "\"best-fit\", \"spread\" or \"fgd\""));
+                          "\"best-fit\", \"spread\", \"fgd\" or \"offcut\""));
 }
 
 TEST(PolicyFileTest, SuggestsAValue) {
@@ -181,10 +181,89 @@ TEST(PolicyFileTest, SaysThatALaterVersionsFieldIsNotSupported) {
         ErrorsOf(ReadBody(field + ": {}")),
         ElementsAre("3:1 unsupported-field /" + field + ": is not supported by this version"));
   }
-  EXPECT_THAT(ErrorsOf(ReadBody("packing: {targetWorkload: {}}")),
-              ElementsAre(HasSubstr("3:11 unsupported-field /packing/targetWorkload")));
   EXPECT_THAT(ErrorsOf(ReadBody("packing: {tenants: {}}")),
               ElementsAre(HasSubstr("unknown-field /packing/tenants")));
+}
+
+// 25 % of 1400 units. The class with the most requests and GPUs is first.
+TEST(PolicyFileTest, ReadsATargetWorkload) {
+  const auto policy = ReadBody(R"(
+packing:
+  targetWorkload:
+  - {weight: 1, slots: 2}
+  - {weight: 40, gpus: 1, memoryPercent: 25, cpu: 500m}
+  - {weight: 30, gpus: 8, cpu: 96, models: ["H100*", "A100*"]}
+  - {weight: 20, migProfile: 1g.10gb, instances: 2, cpu: "1.5"}
+)");
+  ASSERT_THAT(ErrorsOf(policy), IsEmpty());
+  ASSERT_TRUE(policy->target_workload);
+  using binpack::DemandKind;
+  using binpack::WorkloadClass;
+  EXPECT_THAT(
+      policy->target_workload->classes,
+      ElementsAre(
+          WorkloadClass{{.cpu_milli = 96'000,
+                         .kind = DemandKind::kShare,
+                         .gpus = 8,
+                         .share_units = 1400,
+                         .models = {"H100*", "A100*"}},
+                        30},
+          WorkloadClass{
+              {.cpu_milli = 500, .kind = DemandKind::kShare, .gpus = 1, .share_units = 350}, 40},
+          WorkloadClass{
+              {.cpu_milli = 1'500, .kind = DemandKind::kInstance, .gpus = 2, .profile = "1g.10gb"},
+              20},
+          WorkloadClass{{.kind = DemandKind::kSlot, .gpus = 2}, 1}));
+  const std::string printed = PrintPolicy(*policy);
+  const auto read = Read(printed);
+  ASSERT_THAT(ErrorsOf(read), IsEmpty());
+  EXPECT_EQ(read->target_workload, policy->target_workload);
+}
+
+TEST(PolicyFileTest, TellsWhatIsWrongWithATargetWorkload) {
+  EXPECT_THAT(ErrorsOf(ReadBody("packing:\n"
+                                "  targetWorkload:\n"
+                                "  - {weight: 1}\n"
+                                "  - {gpus: 1}\n"
+                                "  - {weight: 1, gpus: 1, slots: 1}\n"
+                                "  - {weight: 1, slots: 1, memoryPercent: 50}\n"
+                                "  - {weight: 0, gpu: 1}\n"
+                                "  - {weight: 1, gpus: 1, cpu: 1Gi, models: ['']}\n"
+                                "  - 7\n")),
+              ElementsAre("5:5 missing-field /packing/targetWorkload/0: must have one of gpus, "
+                          "slots and migProfile",
+                          "6:5 missing-field /packing/targetWorkload/1/weight: must be there",
+                          "7:5 conflict /packing/targetWorkload/2: must have one of gpus, slots "
+                          "and migProfile",
+                          "8:27 conflict /packing/targetWorkload/3/memoryPercent: goes with gpus "
+                          "alone",
+                          HasSubstr("9:5 missing-field"),
+                          "9:14 out-of-range /packing/targetWorkload/4/weight: got the number 0, "
+                          "allowed an integer from 1 to 100000",
+                          "9:17 unknown-field /packing/targetWorkload/4/gpu: there is no such "
+                          "field (gpus)",
+                          HasSubstr("10:31 out-of-range /packing/targetWorkload/5/cpu: got the "
+                                    "string \"1Gi\", allowed CPUs"),
+                          HasSubstr("10:45 invalid-name /packing/targetWorkload/5/models/0"),
+                          "11:5 wrong-type /packing/targetWorkload/6: got the number 7, allowed "
+                          "an object"));
+  EXPECT_THAT(ErrorsOf(ReadBody("packing: {targetWorkload: []}")),
+              ElementsAre(HasSubstr("out-of-range /packing/targetWorkload: got 0 classes")));
+  std::string classes;
+  for (std::size_t i = 0; i < kMaxWorkloadClasses; ++i) {
+    classes += "{weight: 1, gpus: 1, cpu: " + std::to_string(i) + "}, ";
+  }
+  EXPECT_TRUE(ReadBody("packing: {targetWorkload: [" + classes + "]}"));
+  EXPECT_THAT(
+      ErrorsOf(ReadBody("packing: {targetWorkload: [" + classes + "{weight: 1, gpus: 1}]}")),
+      ElementsAre(HasSubstr("too-large /packing/targetWorkload: got 101 classes")));
+}
+
+// `offcut` packs best with ties by name, all others by fill level first.
+TEST(PolicyFileTest, TakesTheTiesOfTheStrategyWhereNoneAreNamed) {
+  EXPECT_EQ(TiesOf(*Read(kHeader)), scheduler::Ties::kName);
+  EXPECT_EQ(TiesOf(*ReadBody("packing: {strategy: fgd}")), scheduler::Ties::kStrict);
+  EXPECT_EQ(TiesOf(*ReadBody("packing: {ties: strict}")), scheduler::Ties::kStrict);
 }
 
 TEST(PolicyFileTest, SaysWhatTypeItGotAndWhatIsAllowed) {

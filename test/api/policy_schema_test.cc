@@ -31,7 +31,7 @@ Json DefaultsOf(const Json& schema) {
       defaults[name] = property.at("default");
     } else if (property.contains("properties")) {
       defaults[name] = DefaultsOf(property);
-    } else if (name != "$schema") {
+    } else if (property.contains("enum")) {
       defaults[name] = property.at("enum").at(0);
     }
   }

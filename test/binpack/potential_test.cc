@@ -114,7 +114,7 @@ TEST(PotentialTest, OfAStateIsTheSameHoweverItCameAbout) {
       NodeState with = node;
       Occupy(with, candidate.placement);
       const CompactNode compact_with = Compact(with);
-      EXPECT_EQ(potential.ValueAfter(candidate.changes, compact.free_cpu_milli),
+      EXPECT_EQ(potential.ValueAfter(candidate, compact.free_cpu_milli),
                 NodePotential(tables, {with, compact_with}).Value());
       ++compared;
     });

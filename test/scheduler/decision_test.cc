@@ -157,13 +157,20 @@ TEST(RefusalTest, OfALayoutInTheMakingIsUnresolvableInEveryMode) {
   }
 }
 
+// What the arithmetic of these scores is about.
+Policy BestFit() {
+  Policy policy;
+  policy.packing = binpack::PreparePacking("best-fit");
+  return policy;
+}
+
 // GPUs left after one more is taken: a 8 - 0 - 1 = 7, b 8 - 6 - 1 = 1, c 4 - 0 - 1 = 3.
 TEST(ScoreTest, GivesTenToTheTightestNodeAndNothingToTheOthers) {
   const Snapshot snapshot =
       SnapshotOf({WholeInventory("a", 8), WholeInventory("b", 8), WholeInventory("c", 4)},
                  {PodFromText("held nvidia.com/gpu=6 node=b")});
   const std::vector<std::string> names = {"a", "b", "c"};
-  EXPECT_THAT(Score(snapshot, PodFromText("p nvidia.com/gpu=1"), names, {}, kWire),
+  EXPECT_THAT(Score(snapshot, PodFromText("p nvidia.com/gpu=1"), names, BestFit(), kWire),
               ElementsAre(0, 10, 0));
 }
 
@@ -173,12 +180,12 @@ TEST(ScoreTest, SpreadsRanksWhereThePolicyOrThePodAsksForIt) {
       SnapshotOf({WholeInventory("a", 8), WholeInventory("b", 8), WholeInventory("c", 4)},
                  {PodFromText("held nvidia.com/gpu=6 node=b")});
   const std::vector<std::string> names = {"a", "b", "c"};
-  Policy proportional;
+  Policy proportional = BestFit();
   proportional.scores = Scores::kProportional;
   Pod pod = PodFromText("p nvidia.com/gpu=1");
   EXPECT_THAT(Score(snapshot, pod, names, proportional, kWire), ElementsAre(0, 10, 5));
   pod.has_soft_constraints = true;
-  EXPECT_THAT(Score(snapshot, pod, names, {}, kWire), ElementsAre(0, 10, 5));
+  EXPECT_THAT(Score(snapshot, pod, names, BestFit(), kWire), ElementsAre(0, 10, 5));
 }
 
 // Equal nodes: the name decides. Then both leave 3 GPUs: b is fuller (5 of 8 taken against 1 of 4).
@@ -187,12 +194,12 @@ TEST(ScoreTest, BreaksTiesByFillLevelThenName) {
   const Snapshot equal = SnapshotOf({WholeInventory("b", 4), WholeInventory("a", 4)});
   const std::vector<std::string> names = {"b", "a"};
   const Pod pod = PodFromText("p nvidia.com/gpu=1");
-  EXPECT_THAT(Score(equal, pod, names, {}, kWire), ElementsAre(0, 10));
+  EXPECT_THAT(Score(equal, pod, names, BestFit(), kWire), ElementsAre(0, 10));
 
   const Snapshot fuller = SnapshotOf({WholeInventory("b", 8), WholeInventory("a", 4)},
                                      {PodFromText("held nvidia.com/gpu=4 node=b")});
-  EXPECT_THAT(Score(fuller, pod, names, {}, kWire), ElementsAre(10, 0));
-  Policy by_name;
+  EXPECT_THAT(Score(fuller, pod, names, BestFit(), kWire), ElementsAre(10, 0));
+  Policy by_name = BestFit();
   by_name.ties = Ties::kName;
   EXPECT_THAT(Score(fuller, pod, names, by_name, kWire), ElementsAre(0, 10));
 }

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "scheduler/decision.h"
+#include "scheduler/packing.h"
 #include "test/testing/worlds.h"
 
 namespace offcut::scheduler {
@@ -26,7 +27,7 @@ std::vector<Evaluation> EvaluateAfresh(const Snapshot& snapshot, const Pod& pod,
                                        const Policy& policy) {
   std::vector<Evaluation> evaluations;
   for (const auto& node : snapshot.nodes()) {
-    evaluations.push_back(Evaluate(*node, pod, policy, kPrefilter));
+    evaluations.push_back(Evaluate(*node, pod, policy, *PackingOf(snapshot, policy), kPrefilter));
   }
   return evaluations;
 }
@@ -111,9 +112,23 @@ TEST(EvaluationCacheTest, KeepsNoDrawForTheNextPod) {
               ElementsAreArray(EvaluateAfresh(snapshot, second, policy)));
 }
 
-// One random edit: a pod comes or goes, a node comes, goes or changes.
+// Another workload, and so other costs of every request on every node.
+TEST(EvaluationCacheTest, WorksEverythingOutAgainWithAnotherModel) {
+  Snapshot snapshot = FourNodes();
+  const Policy policy;
+  EvaluationCache cache(policy, kPrefilter);
+  const Pod pod = PodFromText("p nvidia.com/gpu=2");
+  cache.EvaluateAll(snapshot, pod);
+  snapshot.SetPacking(RenewedPacking(snapshot, policy));
+  EXPECT_THAT(cache.EvaluateAll(snapshot, pod),
+              ElementsAreArray(EvaluateAfresh(snapshot, pod, policy)));
+  EXPECT_EQ(cache.evaluated_count(), 8U);
+}
+
+// One random edit: a pod comes or goes, a node comes, goes or changes; seldom the workload.
 void Edit(std::mt19937& random, const Policy& policy, int step, Snapshot& snapshot) {
   const std::string node = std::string(1, static_cast<char>('a' + random() % 8));
+  if (random() % 8 == 0) snapshot.SetPacking(RenewedPacking(snapshot, policy));
   switch (random() % 6) {
     case 0:
       snapshot.PutNode(WholeInventory(node, 1 + static_cast<int>(random() % 8)));
@@ -136,7 +151,7 @@ void Edit(std::mt19937& random, const Policy& policy, int step, Snapshot& snapsh
 }
 
 TEST(EvaluationCacheTest, SaysAfterAnyEditsWhatAnEvaluationAfreshSays) {
-  for (const char* strategy : {"best-fit", "spread", "clustering"}) {
+  for (const char* strategy : {"best-fit", "spread", "clustering", "fgd", "offcut"}) {
     for (unsigned seed = 0; seed < 20; ++seed) {
       SCOPED_TRACE(std::string(strategy) + ", seed " + std::to_string(seed));
       std::mt19937 random(seed);

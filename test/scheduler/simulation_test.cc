@@ -22,7 +22,8 @@ using ::offcut::testing::WholeInventory;
 using ::testing::ElementsAre;
 
 TEST(SimulationTest, PlacesPodsOneByOneAndGivesUpOnesThatFitNowhere) {
-  const Policy policy;
+  Policy policy;
+  policy.packing = binpack::PreparePacking("best-fit");
   Simulation simulation(SnapshotOf({WholeInventory("a", 2), WholeInventory("b", 1)}), policy);
   EXPECT_EQ(simulation.Arrive(PodFromText("p nvidia.com/gpu=1")), "b");  // least is left there
   EXPECT_EQ(simulation.Arrive(PodFromText("q nvidia.com/gpu=2")), "a");
