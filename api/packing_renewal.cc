@@ -14,8 +14,9 @@ void RenewPacking(scheduler::StateStore& store, const scheduler::Policy& policy)
                     binpack::TotalCount(packing->workload));
 }
 
-PackingRenewal::PackingRenewal(scheduler::StateStore& store, const scheduler::Policy& policy)
-    : store_(store), policy_(policy), thread_([this] { Run(); }) {}
+PackingRenewal::PackingRenewal(scheduler::StateStore& store, const scheduler::Policy& policy,
+                               std::chrono::milliseconds delay)
+    : store_(store), policy_(policy), delay_(delay), thread_([this] { Run(); }) {}
 
 PackingRenewal::~PackingRenewal() {
   {
@@ -46,7 +47,7 @@ void PackingRenewal::Run() {
   std::unique_lock lock(mutex_);
   while (!ends_) {
     changed_.wait(lock, [this] { return is_due_ || ends_; });
-    changed_.wait_for(lock, kPackingDelay, [this] { return ends_; });
+    changed_.wait_for(lock, delay_, [this] { return ends_; });
     if (ends_) return;
     is_due_ = false;  // what changes from here on is due again
     lock.unlock();

@@ -24,12 +24,13 @@ void RenewPacking(scheduler::StateStore& store, const scheduler::Policy& policy)
 class PackingRenewal {
  public:
   // Both outlive the object.
-  PackingRenewal(scheduler::StateStore& store, const scheduler::Policy& policy);
+  PackingRenewal(scheduler::StateStore& store, const scheduler::Policy& policy,
+                 std::chrono::milliseconds delay = kPackingDelay);
   PackingRenewal(const PackingRenewal&) = delete;
   PackingRenewal& operator=(const PackingRenewal&) = delete;
   ~PackingRenewal();
 
-  // The state has changed: within kPackingDelay, and not before that.
+  // The state has changed: derives once the delay has passed.
   void Soon();
   // Before anybody asks for the first time, and returns when it is done.
   void Now();
@@ -40,6 +41,7 @@ class PackingRenewal {
 
   scheduler::StateStore& store_;
   const scheduler::Policy& policy_;
+  const std::chrono::milliseconds delay_;
   std::mutex renewing_;  // one derivation at a time
   std::mutex mutex_;     // guards what follows
   std::condition_variable changed_;

@@ -222,6 +222,23 @@ binpack::TargetWorkload DeriveWorkload(const Snapshot& snapshot) {
   return binpack::DeriveBroadWorkload(classes);
 }
 
+// A policy says how many slots or instances, not how large they are: that is the nodes' to say.
+binpack::TargetWorkload WithSizes(binpack::TargetWorkload workload, const Snapshot& snapshot) {
+  std::vector<ExpectedRequest> served;
+  for (const Inventory* kind : KindsOf(snapshot)) {
+    const std::vector<ExpectedRequest> more = ServedBy(*kind);
+    served.insert(served.end(), more.begin(), more.end());
+  }
+  for (auto& [request, count] : workload.classes) {
+    if (request.share_units > 0) continue;
+    const auto like = std::ranges::find_if(served, [&](const ExpectedRequest& each) {
+      return each.kind == request.kind && each.profile == request.profile;
+    });
+    if (like != served.end()) request.share_units = like->share_units;
+  }
+  return binpack::DeriveBroadWorkload(workload.classes);
+}
+
 bool IsPreparedFor(const binpack::PackingModel& model, const binpack::Outlook& outlook) {
   return model.workload == outlook.workload &&
          std::ranges::equal(
@@ -256,13 +273,14 @@ std::shared_ptr<const binpack::PackingModel> RenewedPacking(const Snapshot& snap
                                                             const Policy& policy) {
   const binpack::PackingModel& asked = *policy.packing;
   if (!asked.strategy->reads_workload) return nullptr;
-  const binpack::Outlook outlook = policy.target_workload
-                                       ? binpack::Outlook{.workload = *policy.target_workload,
-                                                          .capacities = CoarseCapacities(snapshot)}
-                                       : DeriveOutlook(snapshot);
+  const binpack::Outlook outlook =
+      policy.target_workload
+          ? binpack::Outlook{.workload = WithSizes(*policy.target_workload, snapshot),
+                             .capacities = CoarseCapacities(snapshot)}
+          : DeriveOutlook(snapshot);
   const auto& current = snapshot.packing();
   if (current != nullptr && current->strategy == asked.strategy &&
-      IsPreparedFor(*current, outlook)) {
+      current->weights == asked.weights && IsPreparedFor(*current, outlook)) {
     return current;
   }
   return binpack::PreparePacking(asked.strategy->name, asked.weights, outlook.workload, asked.seed,

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
@@ -42,6 +43,14 @@ TEST(DeviceRecordJsonTest, PrintsMembersThatApply) {
                                .devices = {{.gpu = 0, .kind = PieceKind::kWhole}}}),
             R"({"version":1,"podUID":"u","node":"n","agent":"nvidia","certainty":"assumed",)"
             R"("devices":[{"gpu":0,"kind":"whole"}]})");
+}
+
+TEST(DeviceRecordJsonTest, NamesTheTargetWorkloadThatTheChoiceWentBy) {
+  DeviceRecord record = SampleRecord();
+  record.workload = "91c0ffee51abad1d";
+  EXPECT_THAT(PrintDeviceRecord(record),
+              ::testing::HasSubstr(R"("tenant":"team-a","workload":"91c0ffee51abad1d",)"));
+  EXPECT_EQ(ParseDeviceRecord(PrintDeviceRecord(record)), record);
 }
 
 TEST(DeviceRecordJsonTest, PrintsATextThatIsNoUtf8WithReplacements) {

@@ -8,12 +8,14 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "scheduler/packing.h"
 #include "test/testing/worlds.h"
 
 namespace offcut::api {
 namespace {
 
 using nlohmann::json;
+using ::testing::Contains;
 using ::testing::HasSubstr;
 using testing::PodFromText;
 using testing::PoolInventory;
@@ -45,6 +47,21 @@ TEST(StateRoutesTest, DrawsAndExplainsForPeopleWhenAskedForText) {
   EXPECT_THAT(AnswerState(snapshot, {}, Get(path + "?output=text")).body,
               HasSubstr("would go to n and get GPU 1"));
   EXPECT_EQ(AnswerState(snapshot, {}, Get("/api/v1/explain/default/nobody")).status, 404);
+}
+
+TEST(StateRoutesTest, ShowsTheTargetWorkloadInThePolicysWords) {
+  auto snapshot = SnapshotOf({WholeInventory("n", 2)}, {PodFromText("a nvidia.com/gpu=1 cpu=500")});
+  snapshot.SetPacking(scheduler::RenewedPacking(snapshot, {}));
+  const json packing = json::parse(AnswerState(snapshot, {}, Get("/api/v1/packing")).body);
+  EXPECT_EQ(packing["strategy"], "offcut");
+  EXPECT_EQ(packing["targetWorkload"]["source"], "derived");
+  EXPECT_EQ(packing["targetWorkload"]["hash"], scheduler::WorkloadText(*snapshot.packing()));
+  const json asked = {{"weight", 1}, {"cpu", "500m"}, {"gpus", 1}, {"memoryPercent", 100}};
+  EXPECT_THAT(packing["targetWorkload"]["classes"], Contains(asked));
+  scheduler::Policy best_fit;
+  best_fit.packing = binpack::PreparePacking("best-fit");
+  EXPECT_EQ(json::parse(AnswerState(SnapshotOf({}), best_fit, Get("/api/v1/packing")).body),
+            json({{"strategy", "best-fit"}}));
 }
 
 // n: X.   mps: one of four slots   mig: 2 of 7 instances

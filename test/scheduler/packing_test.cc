@@ -147,6 +147,22 @@ TEST(PackingTest, GoesByTheWorkloadThatThePolicyDeclares) {
   EXPECT_EQ(RenewedPacking(snapshot, policy)->workload, *policy.target_workload);
 }
 
+// 700 units are four of eight slices, 350 a quarter of a GPU.
+TEST(PackingTest, LearnsFromTheNodesHowLargeDeclaredSlotsAndInstancesAre) {
+  const Snapshot snapshot = SnapshotOf({PoolInventory("a", "A100-40GB", {{"3g.20gb", 2, 0}}),
+                                        SharedInventory("b", binpack::Sharing::kMps, 1, 4)});
+  const ExpectedRequest slot{.kind = DemandKind::kSlot, .gpus = 2};
+  const ExpectedRequest instance{.kind = DemandKind::kInstance, .gpus = 1, .profile = "3g.20gb"};
+  Policy policy;
+  policy.target_workload = binpack::TargetWorkload{{{slot, 1}, {instance, 1}}};
+  ExpectedRequest sized_slot = slot;
+  sized_slot.share_units = 350;
+  ExpectedRequest sized_instance = instance;
+  sized_instance.share_units = 700;
+  EXPECT_THAT(RenewedPacking(snapshot, policy)->workload.classes,
+              UnorderedElementsAre(WorkloadClass{sized_slot, 1}, WorkloadClass{sized_instance, 1}));
+}
+
 TEST(PackingTest, HasNoModelOfItsOwnWhereTheStrategyReadsNoWorkload) {
   Policy policy;
   policy.packing = binpack::PreparePacking("best-fit");
