@@ -338,7 +338,7 @@ TEST(BinderTest, SendsNothingForSomebodyWhoHasBeenToldNoWhileItWasHeld) {
   BinderWorld world(HastySettings());
   world.Know(kTrain);
   world.server.On("POST", {kCreated});
-  world.binder.HoldUntil(steady_clock::now() + milliseconds{90});
+  world.binder.HoldUntil(steady_clock::now() + 3 * HastySettings().answer_timeout);
   EXPECT_NE(world.BindNow("train", "n1"), "");
   EXPECT_THAT(world.ended.WaitFor(1), SizeIs(1));
   EXPECT_EQ(world.server.Count("POST"), 0U);

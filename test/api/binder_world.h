@@ -67,7 +67,7 @@ inline BinderSettings PatientSettings() {
 // kube-scheduler is answered soon; what is open stays so until a read tells.
 inline BinderSettings HastySettings() {
   BinderSettings settings = PatientSettings();
-  settings.answer_timeout = std::chrono::milliseconds{30};
+  settings.answer_timeout = std::chrono::milliseconds{200};
   return settings;
 }
 
