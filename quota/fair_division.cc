@@ -86,6 +86,7 @@ class Divider {
         continue;
       }
       const Wide whole = weights * unit_;
+      assert(whole > 0);  // this claim's weight is
       Give(i, static_cast<std::int64_t>(part / whole) * unit_);
       if (part % whole != 0) losses.push_back({i, Ratio{part % whole, whole}});
     }

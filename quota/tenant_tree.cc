@@ -193,6 +193,7 @@ std::vector<Cell> NamedCells(std::span<const TenantSpec> specs,
     for (const QuotaSpec& quota : spec.quotas) names.emplace(quota.pool, quota.resource);
   }
   std::vector<Cell> cells;
+  cells.reserve(names.size());
   for (const auto& [pool, resource] : names) cells.push_back({pool, resource});
   return cells;
 }
