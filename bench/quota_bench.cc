@@ -62,6 +62,7 @@ const Ledger& FullLedger() {
     const auto tree = Tree();
     std::mt19937 random(1);
     std::vector<quota::Holding> holdings;
+    holdings.reserve(std::size_t{10} * kTenants);
     for (int i = 0; i < 10 * kTenants; ++i) {
       holdings.push_back({static_cast<int>(random() % kTenants),
                           PodCharge(*tree, static_cast<int>(random() % kPools))});
@@ -121,8 +122,10 @@ void ShareOfATenant(benchmark::State& state) {
 void OrderABacklog(benchmark::State& state) {
   const Ledger& ledger = FullLedger();
   std::mt19937 random(2);
+  constexpr int pods = 5'000;
   std::vector<quota::Waiting> waiting;
-  for (int i = 0; i < 5'000; ++i) {
+  waiting.reserve(pods);
+  for (int i = 0; i < pods; ++i) {
     waiting.push_back({.tenant = static_cast<int>(random() % kTenants),
                        .charge = PodCharge(ledger.tree(), static_cast<int>(random() % kPools)),
                        .priority = static_cast<std::int64_t>(random() % 3),

@@ -51,7 +51,7 @@ inline constexpr std::string_view kCores = "coresPermille";  // thousandths of a
 inline constexpr std::int64_t kWeightOne = 1'000'000;
 inline constexpr std::int64_t kWeightMax = 1'000'000 * kWeightOne;
 inline constexpr std::size_t kTenantsMax = 20'000;
-inline constexpr int kTenantDepthMax = 16;                       // of a root: 1
+inline constexpr int kTenantDepthMax = 16;                                    // of a root: 1
 inline constexpr std::size_t kTenantCellsMax = std::size_t{8} * 1024 * 1024;  // tenants times cells
 
 // What one tenant has of one cell, as the policy says it.

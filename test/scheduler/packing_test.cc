@@ -20,7 +20,6 @@ using ::offcut::testing::SharedInventory;
 using ::offcut::testing::SnapshotOf;
 using ::offcut::testing::WholeInventory;
 using ::testing::Contains;
-using ::testing::Field;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using ::testing::UnorderedElementsAre;
