@@ -366,16 +366,21 @@ TEST(ClusterTest, ListsAnewWhereASidecarIsAskedAfterAPause) {
   EXPECT_TRUE(world.server.WaitForWatches("pods", 2));
 }
 
-// What the sidecar that was asked before has sent may still arrive. Where the last binding is ours,
-// we were that sidecar.
-TEST(ClusterTest, HoldsBindingsWhereASidecarIsAskedAfterAnother) {
-  constexpr milliseconds hold{200};
+// A sidecar that takes each question for a takeover, and would hold bindings for so long.
+ClusterSettings SidecarSettings(milliseconds hold) {
   ClusterSettings settings = QuickSettings();
   settings.binder = PatientSettings();
   settings.binder.answer_timeout = hold;
   settings.election = LeaderElectionSettings{.identity = "us"};
   settings.takeover_pause = milliseconds{0};
-  World world(settings);
+  return settings;
+}
+
+// What the sidecar that was asked before has sent may still arrive. Where the last binding is ours,
+// we were that sidecar.
+TEST(ClusterTest, HoldsBindingsWhereASidecarIsAskedAfterAnother) {
+  constexpr milliseconds hold{200};
+  World world(SidecarSettings(hold));
   world.server.On("POST", {{.reply = Reply(201, "{}")}});
   world.Begin({PodText(kA), PodText("b nvidia.com/gpu=1")});
   EXPECT_EQ(world.BindAgainAndAgain("a", "n2"), "");
@@ -391,12 +396,7 @@ TEST(ClusterTest, HoldsBindingsWhereASidecarIsAskedAfterAnother) {
 }
 
 TEST(ClusterTest, HoldsNoBindingWhereTheLastOneIsOurs) {
-  ClusterSettings settings = QuickSettings();
-  settings.binder = PatientSettings();
-  settings.binder.answer_timeout = std::chrono::seconds{1};
-  settings.election = LeaderElectionSettings{.identity = "us"};
-  settings.takeover_pause = milliseconds{0};
-  World world(settings);
+  World world(SidecarSettings(std::chrono::seconds{1}));
   world.server.On("POST", {{.reply = Reply(201, "{}")}});
   world.Begin({PodText(kA), PodText("b nvidia.com/gpu=1")});
   EXPECT_EQ(world.BindAgainAndAgain("a", "n2"), "");
