@@ -85,10 +85,11 @@ std::vector<std::int64_t> WeightsOf(std::span<const Demand> demands, std::int64_
     raw.push_back(demand.count * scarcity * std::sqrt(static_cast<double>(demand.request.gpus)));
     sum += raw.back();
   }
-  std::vector<std::int64_t> weights;
-  weights.reserve(raw.size());
-  for (const double each : raw)
-    weights.push_back(std::llround(each / sum * PotentialTables::kWeightsSum));
+  std::vector<std::int64_t> weights(raw.size(), 0);
+  if (sum <= 0) return weights;  // no GPU accepts what is expected
+  for (std::size_t i = 0; i < raw.size(); ++i) {
+    weights[i] = std::llround(raw[i] / sum * PotentialTables::kWeightsSum);
+  }
   return weights;
 }
 
