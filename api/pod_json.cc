@@ -447,6 +447,18 @@ void ReadNomination(const JsonObject& root, Pod& pod) {
   pod.nominated_node_name = root.Object("status").String("nominatedNodeName", kNameBytesMax);
 }
 
+void ReadTenantLabel(const JsonObject& root, Pod& pod) {
+  const std::string_view tenant =
+      root.Object("metadata").Object("labels").Entry(kTenantLabel).value_or("");
+  pod.tenant_label = std::string(tenant.substr(0, kLabelBytesMax));
+}
+
+void ReadGates(const JsonObject& root, Pod& pod) {
+  root.Object("spec").ForEach("schedulingGates", kPodArrayMax, [&](const JsonObject& gate) {
+    (gate.String("name") == kQuotaGate ? pod.has_quota_gate : pod.has_other_gates) = true;
+  });
+}
+
 void ReadPhase(const JsonObject& root, Pod& pod) {
   const std::string_view phase = root.Object("status").String("phase");
   pod.is_finished = phase == "Succeeded" || phase == "Failed";
@@ -471,8 +483,8 @@ std::optional<Error> ReadIdentity(simdjson::dom::element element, ParsedPod& par
   const JsonObject root(element, place_errors);
   pod.node_name = root.Object("spec").String("nodeName", kNameBytesMax);
   if (place_errors.First()) return place_errors.First();
-  for (const auto read :
-       {ReadName, ReadNamespace, ReadUid, ReadAge, ReadPriority, ReadNomination, ReadPhase}) {
+  for (const auto read : {ReadName, ReadNamespace, ReadUid, ReadAge, ReadPriority, ReadNomination,
+                          ReadTenantLabel, ReadGates, ReadPhase}) {
     JsonErrors errors;
     read(JsonObject(element, errors), pod);
     if (!errors.First()) continue;

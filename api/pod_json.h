@@ -32,6 +32,9 @@ inline constexpr std::size_t kPodArrayMax = 4096;          // any other array th
 
 inline constexpr std::string_view kGpuModelsAnnotation = "offcut.dev/gpu-models";
 inline constexpr std::string_view kGpuUuidsAnnotation = "offcut.dev/gpu-uuids";
+inline constexpr std::string_view kTenantLabel = "offcut.dev/tenant";
+inline constexpr std::string_view kQuotaGate = "offcut.dev/quota";
+inline constexpr std::size_t kLabelBytesMax = 63;  // Kubernetes' of a label's value
 
 struct ParsedPod {
   scheduler::Pod pod;

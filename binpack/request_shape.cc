@@ -6,16 +6,17 @@
 #include <utility>
 
 namespace offcut::binpack {
-namespace {
 
 bool NamesModel(const std::vector<std::string>& globs, const GpuModel* model,
-                const std::string& product) {
-  const std::string vendor_product = "NVIDIA-" + product;
+                std::string_view product) {
+  const std::string vendor_product = "NVIDIA-" + std::string(product);
   return std::ranges::any_of(globs, [&](const std::string& glob) {
     return MatchesGlob(product, glob) || MatchesGlob(vendor_product, glob) ||
            (model != nullptr && MatchesGlob(model->name, glob));
   });
 }
+
+namespace {
 
 bool AcceptsModel(const GpuConstraint& constraint, const GpuModel* model,
                   const std::string& product) {

@@ -6,11 +6,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "binpack/node_state.h"
 
 namespace offcut::binpack {
+
+// Whether a glob names the GPU: by its model's name or by its product, with or without "NVIDIA-".
+bool NamesModel(const std::vector<std::string>& globs, const GpuModel* model,
+                std::string_view product);
 
 // Which GPUs a pod accepts. An empty allow list accepts all; a deny list wins over an allow list.
 struct GpuConstraint {

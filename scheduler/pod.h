@@ -69,6 +69,9 @@ struct Pod {
   bool has_unreadable_shares = false;  // likewise, but of what only nodes with fractions serve
   bool has_soft_constraints = false;   // preferred affinity or ScheduleAnyway spread of its own
   bool selects_nodes = false;          // by nodeSelector, or by affinity that is required
+  std::string tenant_label;            // offcut.dev/tenant; empty: none
+  bool has_quota_gate = false;         // spec.schedulingGates has offcut.dev/quota
+  bool has_other_gates = false;        // and gates of others
   // What kube-scheduler last wrote about why it waits (condition PodScheduled); for people.
   std::string unscheduled_message;
   std::int64_t created_s = 0;                // creationTimestamp, seconds since 1970

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "binpack/packing_model.h"
+#include "scheduler/tenancy.h"
 
 namespace offcut::scheduler {
 
@@ -57,6 +58,8 @@ struct Policy {
   Scores scores = Scores::kStrict;
   std::optional<Ties> ties;  // nullopt: as the strategy packs best
   ResourceNames resources;
+  // As the file has it. Decisions go by that of the snapshot, which may be newer.
+  std::shared_ptr<const Tenancy> tenancy;  // null: no tenants
 };
 
 // The policy's ties, or those with which its strategy packs best.

@@ -103,6 +103,25 @@ TEST(PodJsonTest, TellsTerminatingAndFinishedPods) {
   }
 }
 
+TEST(PodJsonTest, ReadsTheTenantThatALabelNames) {
+  EXPECT_EQ(MustParse(R"({"metadata": {"name": "p", "uid": "u",
+                          "labels": {"app": "x", "offcut.dev/tenant": "red"}}})")
+                .tenant_label,
+            "red");
+}
+
+TEST(PodJsonTest, TellsOurGateFromThoseOfOthers) {
+  const auto gated = [](const std::string& gates) {
+    return MustParse(R"({"metadata": {"name": "p", "uid": "u"}, "spec": {"schedulingGates": [)" +
+                     gates + "]}}");
+  };
+  EXPECT_TRUE(gated(R"({"name": "offcut.dev/quota"})").has_quota_gate);
+  EXPECT_FALSE(gated(R"({"name": "offcut.dev/quota"})").has_other_gates);
+  EXPECT_TRUE(gated(R"({"name": "a.b/c"}, {"name": "offcut.dev/quota"})").has_quota_gate);
+  EXPECT_TRUE(gated(R"({"name": "a.b/c"}, {"name": "offcut.dev/quota"})").has_other_gates);
+  EXPECT_FALSE(gated("").has_quota_gate);
+}
+
 TEST(PodJsonTest, CountsLimitsWhereRequestsLackTheName) {
   EXPECT_EQ(MustParse(PodWithLimits(R"({"nvidia.com/gpu": "2", "cpu": "1", "memory": "1Ki"})"))
                 .request.devices,
