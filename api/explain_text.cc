@@ -177,7 +177,8 @@ json NodeJson(const NodeExplanation& node, const scheduler::Pod& pod) {
   object["fillLevelPermille"] = node.cost.fill_level_permille;
   object["terms"] = json::object();
   for (const auto& term : node.cost.terms) object["terms"][std::string(term.name)] = term.value;
-  const auto record = scheduler::RecordOf(node.node->inventory, pod, node.cost.placement);
+  const auto record = scheduler::RecordOf(node.node->inventory, pod, node.cost.placement,
+                                          scheduler::ChargeOn(*node.node, node.cost.placement));
   object["record"] = json::parse(PrintDeviceRecord(record));
   return object;
 }
@@ -238,7 +239,9 @@ std::string PrintExplanation(const Explanation& explanation, const ExplanationLi
   const auto fitting = std::ranges::count_if(
       explanation.nodes, [](const NodeExplanation& node) { return node.verdict.fits(); });
   if (const NodeExplanation* chosen = ChosenOf(explanation); chosen != nullptr) {
-    const auto record = scheduler::RecordOf(chosen->node->inventory, pod, chosen->cost.placement);
+    const auto record =
+        scheduler::RecordOf(chosen->node->inventory, pod, chosen->cost.placement,
+                            scheduler::ChargeOn(*chosen->node, chosen->cost.placement));
     text += fmt::format("by its devices it fits on {} of {} nodes; would go to {}", fitting,
                         explanation.nodes.size(), explanation.node_name);
     text += record.devices.empty() ? "\n" : fmt::format(" and get {}\n", DevicesText(record));

@@ -10,6 +10,7 @@
 
 #include "api/binding.h"
 #include "scheduler/decision.h"
+#include "scheduler/quota_check.h"
 
 namespace offcut::api {
 namespace {
@@ -26,6 +27,39 @@ std::string_view FirstFit(const Snapshot& snapshot, const Pod& pod,
   const auto fit = std::ranges::find_if(verdicts, &scheduler::Verdict::fits);
   if (fit == verdicts.end()) return {};
   return node_names[static_cast<std::size_t>(fit - verdicts.begin())];
+}
+
+// Those of the nodes that its tenant's quota kept the pod off, and does no longer.
+std::vector<std::string> QuotaFreed(const Snapshot& before, const Snapshot& now, const Pod& pod,
+                                    const std::vector<std::string>& node_names,
+                                    const scheduler::Policy& policy) {
+  if (before.accounts() == now.accounts()) return {};
+  scheduler::QuotaCheck then(before, pod, policy, Prefilter::kByKubeScheduler);
+  scheduler::QuotaCheck by_now(now, pod, policy, Prefilter::kByKubeScheduler);
+  if (!then.Applies()) return {};
+  std::vector<std::string> freed;
+  for (const std::string& name : node_names) {
+    const scheduler::Node* node = now.FindNode(name);
+    if (node == nullptr || then.Of(*node).fits()) continue;
+    if (!by_now.Applies() || by_now.Of(*node).fits()) freed.push_back(name);
+  }
+  return freed;
+}
+
+// Pods that are judged alike, by the same changes of the same nodes.
+struct Judged {
+  const scheduler::DeviceRequest* request;
+  int tenant;
+  const std::vector<std::string>* node_names;
+};
+
+bool IsAlike(const Judged& a, const Judged& b) {
+  return *a.request == *b.request && a.tenant == b.tenant && a.node_names == b.node_names;
+}
+
+int TenantIn(const Snapshot& snapshot, const Pod& pod) {
+  return snapshot.accounts() == nullptr ? scheduler::kNoTenant
+                                        : TenantOf(snapshot.accounts()->tenancy(), pod);
 }
 
 // Whoever put it there.
@@ -121,18 +155,19 @@ void Nudger::Check() {
   std::erase_if(waiting_, [&](const auto& item) { return HasPlace(*now, item.first); });
   Snapshot simulated = *now;
   std::vector<std::string> woken;
-  std::vector<const scheduler::DeviceRequest*> hopeless;  // since the last one that was placed
+  std::vector<Judged> hopeless;  // since the last one that was placed
   bool any_too_young = false;
   for (const Waiting* waiting : InOrder()) {
     const Pod& pod = *waiting->pod;
-    const auto is_alike = [&](const auto* request) { return *request == pod.request; };
+    const Judged judged{&pod.request, TenantIn(*now, pod), waiting->node_names.get()};
+    const auto is_alike = [&](const Judged& other) { return IsAlike(judged, other); };
     // One that is judged against the same changes, and has no place kept for itself.
     const bool is_plain = waiting->judged_on == nullptr && pod.nominated_node_name.empty();
     if (is_plain && std::ranges::any_of(hopeless, is_alike)) continue;
     const auto candidates = Candidates(*waiting, *now, changed);
     const std::string_view node_name = FirstFit(simulated, pod, candidates, policy_);
     if (node_name.empty()) {
-      if (is_plain && candidates.size() == changed.size()) hopeless.push_back(&pod.request);
+      if (is_plain) hopeless.push_back(judged);
       continue;
     }
     simulated.Claim(waiting->pod, node_name);
@@ -152,16 +187,21 @@ void Nudger::Check() {
   }
 }
 
-// The nodes that have changed since the pod was refused there.
+// The nodes that have changed since the pod was refused there, or its tenant's quota for them.
 std::vector<std::string> Nudger::Candidates(const Waiting& waiting, const Snapshot& now,
                                             const std::vector<std::string>& changed) const {
-  std::vector<std::string> candidates;
+  const std::vector<std::string>& names = *waiting.node_names;
+  const Snapshot& before = waiting.judged_on == nullptr ? *checked_ : *waiting.judged_on;
+  std::vector<std::string> changed_ones;
   if (waiting.judged_on == nullptr) {
-    std::ranges::set_intersection(changed, *waiting.node_names, std::back_inserter(candidates));
+    std::ranges::set_intersection(changed, names, std::back_inserter(changed_ones));
   } else {
-    std::ranges::set_intersection(ChangedNodes(*waiting.judged_on, now), *waiting.node_names,
-                                  std::back_inserter(candidates));
+    std::ranges::set_intersection(ChangedNodes(before, now), names,
+                                  std::back_inserter(changed_ones));
   }
+  std::vector<std::string> candidates;
+  std::ranges::set_union(changed_ones, QuotaFreed(before, now, *waiting.pod, names, policy_),
+                         std::back_inserter(candidates));
   return candidates;
 }
 

@@ -80,6 +80,7 @@ std::expected<scheduler::Snapshot, Error> LoadSnapshot(std::span<const std::stri
   scheduler::Snapshot snapshot;
   for (auto& node : objects->nodes) snapshot.PutNode(std::move(node));
   for (auto& pod : objects->pods) snapshot.PutPod(std::move(pod));
+  snapshot.SetTenancy(policy.tenancy);
   return snapshot;
 }
 

@@ -68,9 +68,9 @@ struct Reservation {
 Reservation Reserve(Snapshot& next, const Pod& pod, std::string_view node_name,
                     const Policy& policy, Prefilter prefilter);
 
-// What a placement is on record as, and what it is charged.
+// What a placement is on record as.
 DeviceRecord RecordOf(const Inventory& inventory, const Pod& pod,
-                      const binpack::Placement& placement);
+                      const binpack::Placement& placement, const PodCharge& charge);
 
 // A candidate of kube-scheduler's preemption: a node and the pods that it would evict there.
 struct PreemptionCandidate {

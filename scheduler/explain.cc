@@ -25,7 +25,7 @@ std::optional<DeviceRecord> RecordOnNode(const Snapshot& snapshot, const PodEntr
       node->holders, [&](const Holder& each) { return each.pod->uid == entry.pod->uid; });
   if (holder == node->holders.end()) return std::nullopt;
   if (holder->follows_record) return holder->record;
-  DeviceRecord record = RecordOf(node->inventory, *entry.pod, holder->placement);
+  DeviceRecord record = RecordOf(node->inventory, *entry.pod, holder->placement, holder->charge);
   if (holder->observed_uuids.empty()) return record;
   record.certainty = Certainty::kObserved;
   for (std::size_t i = 0; i < record.devices.size(); ++i) {

@@ -6,6 +6,7 @@
 #include "scheduler/checked_shape.h"
 #include "scheduler/decision.h"
 #include "scheduler/expected_node.h"
+#include "scheduler/quota_check.h"
 
 namespace offcut::scheduler {
 
@@ -97,6 +98,18 @@ binpack::PricingInput PricingOf(const Node& node, const Pod& pod,
           .draw = model.strategy->is_random ? binpack::Draw(model.seed, pod.uid, node.name()) : 0};
 }
 
+namespace {
+
+// Quota matters where the node could serve the pod, now or later.
+Verdict WithQuota(Verdict verdict, const Node* node, QuotaCheck& quota) {
+  const bool could = verdict.fits() || InfoOf(verdict.reason).evictions_may_help;
+  if (!could || node == nullptr || !quota.Applies()) return verdict;
+  const Verdict by_quota = quota.Of(*node);
+  return by_quota.fits() ? verdict : by_quota;
+}
+
+}  // namespace
+
 Verdict FilterNode(const Node& node, const Pod& pod, const Policy& policy, Prefilter prefilter) {
   const auto shape = CheckedShape(node, pod, policy, prefilter);
   if (!shape) return {shape.error()};
@@ -110,6 +123,7 @@ std::vector<Verdict> Filter(const Snapshot& snapshot, const Pod& pod,
   if (pod.request.empty() && prefilter == Prefilter::kByKubeScheduler) return verdicts;
   const PodEntry* entry = snapshot.FindPod(pod.uid);
   const bool holds_devices = entry != nullptr && entry->phase != PodPhase::kPending;
+  QuotaCheck quota(snapshot, pod, policy, prefilter);
   for (std::size_t i = 0; i < node_names.size(); ++i) {
     if (holds_devices) {
       if (entry->node_name != node_names[i]) verdicts[i] = {Reason::kPodReservedElsewhere};
@@ -121,7 +135,8 @@ std::vector<Verdict> Filter(const Snapshot& snapshot, const Pod& pod,
       continue;
     }
     const std::optional<Node> expected = WithExpected(snapshot, *node, pod);
-    verdicts[i] = FilterNode(expected ? *expected : *node, pod, policy, prefilter);
+    verdicts[i] =
+        WithQuota(FilterNode(expected ? *expected : *node, pod, policy, prefilter), node, quota);
   }
   return verdicts;
 }
@@ -132,6 +147,15 @@ std::vector<Verdict> Filter(const Snapshot& snapshot, const Pod& pod,
   if (pod.request.empty() && cache.prefilter() == Prefilter::kByKubeScheduler) return verdicts;
   const std::vector<Evaluation> evaluations = EvaluateNames(snapshot, pod, node_names, cache);
   for (std::size_t i = 0; i < verdicts.size(); ++i) verdicts[i] = {evaluations[i].reason};
+  const PodEntry* entry = snapshot.FindPod(pod.uid);
+  if (entry != nullptr && entry->phase != PodPhase::kPending) return verdicts;
+  QuotaCheck quota(snapshot, pod, cache.policy(), cache.prefilter());
+  if (!quota.Applies()) return verdicts;
+  const std::vector<std::size_t> indices = cache.IndicesOf(node_names);
+  for (std::size_t i = 0; i < verdicts.size(); ++i) {
+    if (indices[i] == EvaluationCache::kNoIndex) continue;
+    verdicts[i] = WithQuota(verdicts[i], snapshot.nodes()[indices[i]].get(), quota);
+  }
   return verdicts;
 }
 

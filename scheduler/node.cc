@@ -1,6 +1,7 @@
 #include "scheduler/node.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <tuple>
 
@@ -207,6 +208,51 @@ void PlaceHolder(const Inventory& inventory, NodeState& state, GpuIdentities& id
   binpack::Occupy(state, holder.placement);
 }
 
+// Whoever is bound is charged, even where the node has no room for it.
+PodCharge ChargeOfHolder(const Inventory& inventory, const Holder& holder, SlotsCharged& charged) {
+  if (holder.is_unplaced) {
+    return ExpectCharge(inventory.devices, ShapeOfDevices(inventory, *holder.pod).shape).charge;
+  }
+  return ChargeOf(inventory.devices, holder.placement, charged,
+                  holder.follows_record ? &*holder.record : nullptr);
+}
+
+class Hash {
+ public:
+  void Add(std::uint64_t value) {
+    value_ ^= value + 0x9e3779b97f4a7c15ULL + (value_ << 6U) + (value_ >> 2U);
+  }
+  void Add(std::string_view text) { Add(std::hash<std::string_view>()(text)); }
+  std::uint64_t value() const { return value_; }
+
+ private:
+  std::uint64_t value_ = 0;
+};
+
+// All that ExpectCharge() reads, and what leads to it.
+std::uint64_t ChargeKeyOf(const Inventory& inventory) {
+  Hash hash;
+  for (const Offer& offer : inventory.offers) {
+    hash.Add(offer.resource);
+    hash.Add(static_cast<std::uint64_t>(offer.kind));
+    hash.Add(static_cast<std::uint64_t>(offer.pool));
+  }
+  for (const binpack::Gpu& gpu : inventory.devices.gpus) {
+    hash.Add(gpu.product);
+    if (gpu.model != nullptr) hash.Add(gpu.model->name);
+    hash.Add(static_cast<std::uint64_t>(gpu.memory_mib));
+    hash.Add(gpu.state.index());
+    const auto* shared = std::get_if<binpack::SharedGpu>(&gpu.state);
+    if (shared != nullptr) hash.Add(static_cast<std::uint64_t>(shared->slots));
+  }
+  hash.Add(inventory.devices.pool_product);
+  for (const binpack::InstancePool& pool : inventory.devices.pools) {
+    hash.Add(pool.profile);
+    hash.Add(static_cast<std::uint64_t>(pool.replicas));
+  }
+  return hash.value();
+}
+
 int RecordRank(const Holder& holder) {
   if (!holder.pod->observed.empty()) return 0;
   if (!holder.record) return 2;
@@ -235,7 +281,11 @@ Node BuildNode(Inventory inventory, std::vector<Holder> holders) {
   std::ranges::sort(holders, ComesBefore);
   NodeState state = inventory.devices;
   GpuIdentities identities(inventory.devices);
-  for (Holder& holder : holders) PlaceHolder(inventory, state, identities, holder);
+  SlotsCharged slots_charged;
+  for (Holder& holder : holders) {
+    PlaceHolder(inventory, state, identities, holder);
+    holder.charge = ChargeOfHolder(inventory, holder, slots_charged);
+  }
   std::optional<Reason> closed = inventory.closed;
   const auto is_unreadable = [&](const Holder& holder) {
     return holder.pod->is_unreadable ||
@@ -246,11 +296,19 @@ Node BuildNode(Inventory inventory, std::vector<Holder> holders) {
     closed = Reason::kNodeHolderUnreadable;
   }
   binpack::CompactNode compact = CompactOf(state, holders);
+  const std::uint64_t charge_key = ChargeKeyOf(inventory);
   return {.inventory = std::move(inventory),
           .holders = std::move(holders),
           .state = std::move(state),
           .compact = std::move(compact),
-          .closed = closed};
+          .closed = closed,
+          .slots_charged = std::move(slots_charged),
+          .charge_key = charge_key};
+}
+
+PodCharge ChargeOn(const Node& node, const binpack::Placement& placement) {
+  SlotsCharged charged = node.slots_charged;
+  return ChargeOf(node.inventory.devices, placement, charged);
 }
 
 const Offer* FindOffer(const Inventory& inventory, std::string_view resource) {

@@ -17,6 +17,7 @@
 #include "binpack/fragmentation.h"
 #include "binpack/node_state.h"
 #include "binpack/placement.h"
+#include "scheduler/charge.h"
 #include "scheduler/pod.h"
 #include "scheduler/reason.h"
 
@@ -58,6 +59,7 @@ struct Holder {
   std::vector<std::string> observed_uuids;
   bool is_drifted = false;   // and the kubelet chose other GPUs than the record says
   bool is_unplaced = false;  // asks for devices, and the node as we know it has no room for them
+  PodCharge charge;          // of the placement; of one that is not placed, what its like would be
 };
 
 // The order in which holders are put back on an empty node: exact records and what the kubelet
@@ -70,6 +72,8 @@ struct Node {
   binpack::NodeState state;      // the inventory with the holders on it
   binpack::CompactNode compact;  // of `state`, and the kinds of its holders
   std::optional<Reason> closed;  // the inventory's reason, or that a holder is unreadable
+  SlotsCharged slots_charged;
+  std::uint64_t charge_key = 0;  // equal where equal requests are expected to be charged the same
 
   const std::string& name() const { return inventory.name; }
   binpack::NodeView view() const { return {state, compact}; }
@@ -78,6 +82,9 @@ struct Node {
 // The node with those holders: places each by its record, else as the picker would. Deterministic:
 // the result depends on the set of holders, not on the order in which they came.
 Node BuildNode(Inventory inventory, std::vector<Holder> holders);
+
+// What a pod would be charged for the placement, beside those who hold parts of the node.
+PodCharge ChargeOn(const Node& node, const binpack::Placement& placement);
 
 const Offer* FindOffer(const Inventory& inventory, std::string_view resource);  // nullptr: none
 

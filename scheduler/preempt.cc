@@ -5,6 +5,7 @@
 
 #include "scheduler/decision.h"
 #include "scheduler/expected_node.h"
+#include "scheduler/quota_check.h"
 
 namespace offcut::scheduler {
 namespace {
@@ -49,6 +50,15 @@ Node WithoutPods(const Snapshot& snapshot, const Node& current, const Pod& pod, 
   return BuildNode(node.inventory, std::move(rest));
 }
 
+// Whether the pod has room there then, and quota.
+template <typename Leaves>
+bool FitsWithout(const Snapshot& snapshot, const Node& node, const Pod& pod, Leaves leaves,
+                 const Policy& policy, Prefilter prefilter) {
+  const Node without = WithoutPods(snapshot, node, pod, leaves);
+  return FilterNode(without, pod, policy, prefilter).fits() &&
+         CheckQuotaOn(node, without, snapshot, pod, policy, prefilter).fits();
+}
+
 std::optional<PreemptionCandidate> Keep(const Snapshot& snapshot, const Pod& pod,
                                         const PreemptionCandidate& candidate, const Policy& policy,
                                         Prefilter prefilter) {
@@ -60,8 +70,7 @@ std::optional<PreemptionCandidate> Keep(const Snapshot& snapshot, const Pod& pod
     const auto is_victim = [&](const Pod& holder) {
       return std::ranges::find(*victims, holder.uid, &Victim::uid) != victims->end();
     };
-    if (node == nullptr ||
-        !FilterNode(WithoutPods(snapshot, *node, pod, is_victim), pod, policy, prefilter).fits()) {
+    if (node == nullptr || !FitsWithout(snapshot, *node, pod, is_victim, policy, prefilter)) {
       return std::nullopt;
     }
   }
@@ -91,7 +100,7 @@ bool AwaitsNominatedNode(const Snapshot& snapshot, const Pod& pod, const Policy&
   const Node* node = snapshot.FindNode(pod.nominated_node_name);
   if (node == nullptr || snapshot.IsNominationLapsed(pod.uid, node->name())) return false;
   const auto is_lower = [&](const Pod& holder) { return holder.priority < pod.priority; };
-  return FilterNode(WithoutPods(snapshot, *node, pod, is_lower), pod, policy, prefilter).fits();
+  return FitsWithout(snapshot, *node, pod, is_lower, policy, prefilter);
 }
 
 }  // namespace offcut::scheduler

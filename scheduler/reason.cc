@@ -44,6 +44,10 @@ constexpr std::array kReasons = std::to_array<ReasonInfo>({
     {Reason::kGpuCoresTaken, "gpu-cores.taken", "not enough free GPU cores on one GPU", true},
     {Reason::kPodReservedElsewhere, "pod.reserved-elsewhere",
      "pod already holds devices on another node", false},
+    {Reason::kQuotaNever, "quota.never",
+     "more than the pod's tenant may ever use there, with all that it may borrow", false},
+    {Reason::kQuotaWait, "quota.wait",
+     "the pod's tenant has used up its quota and what it may borrow", true},
 });
 
 }  // namespace

@@ -41,8 +41,10 @@ enum class Reason : std::uint8_t {
   kSharersTaken,
   kGpuMemoryTaken,
   kGpuCoresTaken,
-  // The pod's own state.
+  // The pod's own state, and its tenant's.
   kPodReservedElsewhere,
+  kQuotaNever,
+  kQuotaWait,
 };
 
 struct ReasonInfo {

@@ -6,6 +6,7 @@
 #include "scheduler/checked_shape.h"
 #include "scheduler/decision.h"
 #include "scheduler/packing.h"
+#include "scheduler/quota_check.h"
 
 namespace offcut::scheduler {
 namespace {
@@ -92,59 +93,39 @@ class ContainerNames {
   std::deque<std::string> fractions_;
 };
 
-// What an instance is called, how large it is and what of it the pod is charged.
-void DescribePoolUnit(const binpack::NodeState& devices, const Piece& piece, RecordedDevice& device,
-                      quota::Amount& charge) {
+// What an instance of a pool is called and how large it is.
+void DescribePoolUnit(const binpack::NodeState& devices, const Piece& piece,
+                      RecordedDevice& device) {
   const binpack::InstancePool& pool = At(devices.pools, piece.pool);
   device.profile = pool.profile;
   device.size = pool.memory_slices;
   const binpack::GpuModel* model = devices.pool_model.get();
   const std::optional<int> profile =
       model == nullptr ? std::nullopt : model->FindProfile(pool.profile);
-  if (!profile) {
-    charge += {.instances = {{pool.profile, 1}}};
-    return;
-  }
-  const binpack::MigProfile& geometry = At(model->profiles, *profile);
-  device.memory_mib = geometry.memory_mib / pool.replicas;
-  quota::Amount unit =
-      quota::ChargeInstance(pool.profile, geometry.memory_slices, model->memory_slices,
-                            geometry.compute_slices, model->compute_slices, device.memory_mib);
-  unit.devices = (unit.devices + pool.replicas - 1) / pool.replicas;
-  unit.cores_permille /= pool.replicas;
-  charge += unit;
+  if (profile) device.memory_mib = At(model->profiles, *profile).memory_mib / pool.replicas;
 }
 
-void DescribeGpuPiece(const binpack::Gpu& gpu, const Piece& piece, RecordedDevice& device,
-                      quota::Amount& charge) {
+void DescribeGpuPiece(const binpack::Gpu& gpu, const Piece& piece, RecordedDevice& device) {
   device.gpu = piece.gpu;
   device.uuid = gpu.uuid;
   switch (piece.kind) {
     case PieceKind::kWhole:
       device.memory_mib = gpu.memory_mib;
-      charge += quota::ChargeWholeGpu(gpu.memory_mib);
       break;
-    case PieceKind::kSlot: {
-      const int slots = std::get<binpack::SharedGpu>(gpu.state).slots;
-      device.memory_mib = gpu.memory_mib / slots;
-      charge += quota::ChargeSlot(slots, gpu.memory_mib);
+    case PieceKind::kSlot:
+      device.memory_mib = gpu.memory_mib / std::get<binpack::SharedGpu>(gpu.state).slots;
       break;
-    }
     case PieceKind::kInstance: {
       const binpack::MigProfile& geometry = At(gpu.model->profiles, piece.profile);
       device.profile = geometry.name;
       device.start = piece.slices.start;
       device.size = piece.slices.size;
       device.memory_mib = geometry.memory_mib;
-      charge += quota::ChargeInstance(geometry.name, geometry.memory_slices,
-                                      gpu.model->memory_slices, geometry.compute_slices,
-                                      gpu.model->compute_slices, geometry.memory_mib);
       break;
     }
     case PieceKind::kFraction:
       device.memory_mib = piece.memory_mib;
       device.cores_percent = piece.cores_percent;
-      charge += quota::ChargeFraction(piece.memory_mib, gpu.memory_mib, piece.cores_percent);
       break;
   }
 }
@@ -157,6 +138,10 @@ std::optional<binpack::Placement> ChoosePlacement(const Node& node, const Pod& p
   NodeCost cost = CostOf(node, pod, policy, model, prefilter);
   if (!cost.fits) return std::nullopt;
   return std::move(cost.placement);
+}
+
+int TenantIn(const Snapshot& snapshot, const Pod& pod) {
+  return snapshot.accounts() == nullptr ? kNoTenant : TenantOf(snapshot.accounts()->tenancy(), pod);
 }
 
 Reservation Refuse(Reason reason) { return {.verdict = {reason}}; }
@@ -176,21 +161,22 @@ Reservation Repeated(const Snapshot& snapshot, const PodEntry& entry, std::strin
 }  // namespace
 
 DeviceRecord RecordOf(const Inventory& inventory, const Pod& pod,
-                      const binpack::Placement& placement) {
+                      const binpack::Placement& placement, const PodCharge& charge) {
   const binpack::NodeState& devices = inventory.devices;
   DeviceRecord record{.pod_uid = pod.uid,
                       .node = inventory.name,
                       .agent = inventory.agent,
                       .certainty = devices.picker == binpack::DevicePicker::kKubelet
                                        ? Certainty::kAssumed
-                                       : Certainty::kExact};
+                                       : Certainty::kExact,
+                      .charge = SumOf(charge)};
   ContainerNames containers(inventory, pod);
   for (const Piece& piece : placement.pieces) {
     RecordedDevice device{.container = containers.Next(piece), .kind = piece.kind};
     if (piece.pool >= 0) {
-      DescribePoolUnit(devices, piece, device, record.charge);
+      DescribePoolUnit(devices, piece, device);
     } else {
-      DescribeGpuPiece(At(devices.gpus, piece.gpu), piece, device, record.charge);
+      DescribeGpuPiece(At(devices.gpus, piece.gpu), piece, device);
     }
     record.devices.push_back(std::move(device));
   }
@@ -211,7 +197,16 @@ Reservation Reserve(Snapshot& next, const Pod& pod, std::string_view node_name,
   const auto packing = PackingOf(next, policy);
   const auto placement = ChoosePlacement(*node, pod, policy, *packing, prefilter);
   if (!placement) return Refuse(Reason::kFragmented);
-  Reservation reservation{.record = RecordOf(node->inventory, pod, *placement), .is_new = true};
+  const PodCharge charge = ChargeOn(*node, *placement);
+  const int tenant = TenantIn(next, pod);
+  if (tenant != kNoTenant) {
+    const Accounts& accounts = *next.accounts();
+    const Verdict verdict = CheckQuota(accounts.charged(), accounts.tenancy(), tenant, charge);
+    if (!verdict.fits()) return {.verdict = verdict};
+  }
+  Reservation reservation{.record = RecordOf(node->inventory, pod, *placement, charge),
+                          .is_new = true};
+  if (tenant != kNoTenant) reservation.record.tenant = NameOf(next.accounts()->tenancy(), tenant);
   if (!reservation.record.devices.empty()) reservation.record.workload = WorkloadText(*packing);
   if (next.FindPod(pod.uid) == nullptr) next.PutPod(pod);
   next.Reserve(pod.uid, node_name, reservation.record);

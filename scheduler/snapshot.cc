@@ -53,6 +53,48 @@ const Node* Snapshot::FindNode(std::string_view name) const {
   return found != nodes_->end() && (*found)->name() == name ? found->get() : nullptr;
 }
 
+template <typename Edit>
+void Snapshot::EditAccounts(Edit edit) {
+  if (accounts_ == nullptr) return;
+  auto copy = std::make_shared<Accounts>(*accounts_);
+  edit(*copy);
+  accounts_ = std::move(copy);
+}
+
+void Snapshot::ReplaceNode(std::shared_ptr<const Node>& slot, Node node) {
+  auto next = std::make_shared<const Node>(std::move(node));
+  EditAccounts([&](Accounts& accounts) { accounts.Replace(slot.get(), next.get()); });
+  slot = std::move(next);
+}
+
+void Snapshot::SetTenancy(std::shared_ptr<const Tenancy> tenancy) {
+  if (tenancy == nullptr) {
+    accounts_ = nullptr;
+    return;
+  }
+  auto accounts = std::make_shared<Accounts>(std::move(tenancy));
+  for (const auto& node : nodes()) {
+    accounts->Replace(nullptr, node.get());
+    for (const Expectation& expected : ExpectedOn(node->name())) {
+      if (expected.kind != ExpectationKind::kClaimed) continue;
+      accounts->Claim(*expected.pod, ChargeOfClaim(expected.pod, node->name()));
+    }
+  }
+  accounts_ = std::move(accounts);
+}
+
+// As if the pod stood there.
+PodCharge Snapshot::ChargeOfClaim(const std::shared_ptr<const Pod>& pod,
+                                  std::string_view node_name) const {
+  const Node* node = FindNode(node_name);
+  if (node == nullptr) return {};
+  std::vector<Holder> holders = node->holders;
+  holders.push_back({.pod = pod, .record = {}, .placement = {}});
+  const Node with_pod = BuildNode(node->inventory, std::move(holders));
+  return std::ranges::find_if(with_pod.holders, [&](const Holder& each) { return each.pod == pod; })
+      ->charge;
+}
+
 Snapshot::NodeList& Snapshot::MutableNodes() {
   auto copy = std::make_shared<NodeList>(*nodes_);
   NodeList& result = *copy;
@@ -97,13 +139,12 @@ void Snapshot::Attach(const PodEntry& entry, std::optional<DeviceRecord> record)
   }
   std::vector<Holder> holders = Without((*slot)->holders, entry.pod->uid);
   holders.push_back({.pod = entry.pod, .record = std::move(record), .placement = {}});
-  *slot = std::make_shared<const Node>(BuildNode((*slot)->inventory, std::move(holders)));
+  ReplaceNode(*slot, BuildNode((*slot)->inventory, std::move(holders)));
 }
 
 void Snapshot::Detach(const PodEntry& entry) {
   if (auto* slot = FindSlot(entry.node_name); slot != nullptr) {
-    *slot = std::make_shared<const Node>(
-        BuildNode((*slot)->inventory, Without((*slot)->holders, entry.pod->uid)));
+    ReplaceNode(*slot, BuildNode((*slot)->inventory, Without((*slot)->holders, entry.pod->uid)));
   } else if (const auto orphans = orphans_.find(entry.node_name); orphans != orphans_.end()) {
     orphans->second = Without(orphans->second, entry.pod->uid);
     if (orphans->second.empty()) orphans_.erase(orphans);
@@ -126,7 +167,7 @@ std::optional<DeviceRecord> Snapshot::RecordOfHolder(const PodEntry& entry) cons
 void Snapshot::PutNode(Inventory inventory) {
   const std::string name = inventory.name;
   if (auto* slot = FindSlot(name); slot != nullptr) {
-    *slot = std::make_shared<const Node>(BuildNode(std::move(inventory), (*slot)->holders));
+    ReplaceNode(*slot, BuildNode(std::move(inventory), (*slot)->holders));
     return;
   }
   std::vector<Holder> holders;
@@ -137,14 +178,15 @@ void Snapshot::PutNode(Inventory inventory) {
   NodeList& nodes = MutableNodes();
   const auto place = std::ranges::lower_bound(
       nodes, name, {}, [](const auto& node) -> const std::string& { return node->name(); });
-  nodes.insert(place,
-               std::make_shared<const Node>(BuildNode(std::move(inventory), std::move(holders))));
+  const auto inserted = nodes.insert(place, nullptr);
+  ReplaceNode(*inserted, BuildNode(std::move(inventory), std::move(holders)));
 }
 
 void Snapshot::RemoveNode(std::string_view name) {
   const Node* node = FindNode(name);
   if (node == nullptr) return;
   if (!node->holders.empty()) orphans_[node->name()] = node->holders;
+  EditAccounts([&](Accounts& accounts) { accounts.Replace(node, nullptr); });
   std::erase_if(MutableNodes(), [&](const auto& each) { return each.get() == node; });
 }
 
@@ -183,6 +225,9 @@ void Snapshot::EditExpectations(Edit edit) {
 }
 
 void Snapshot::ExpectOrForget(const PodEntry& entry) {
+  if (HoldsDevices(entry)) {
+    EditAccounts([&](Accounts& accounts) { accounts.DropClaim(entry.pod->uid); });
+  }
   const bool is_nominated = !entry.pod->nominated_node_name.empty();
   if (expectations_->empty() && !is_nominated) return;
   EditExpectations([&](Expectations& expectations) {
@@ -197,11 +242,15 @@ void Snapshot::ExpectOrForget(const PodEntry& entry) {
 void Snapshot::Claim(std::shared_ptr<const Pod> pod, std::string_view node_name) {
   if (const PodEntry* known = FindPod(pod->uid); known != nullptr && HoldsDevices(*known)) return;
   EditExpectations([&](Expectations& expectations) { expectations.Claim(pod, node_name); });
+  if (accounts_ == nullptr) return;
+  const PodCharge charge = ChargeOfClaim(pod, node_name);
+  EditAccounts([&](Accounts& accounts) { accounts.Claim(*pod, charge); });
 }
 
 void Snapshot::DropClaim(std::string_view uid) {
   if (expectations_->empty()) return;
   EditExpectations([&](Expectations& expectations) { expectations.DropClaim(uid); });
+  EditAccounts([&](Accounts& accounts) { accounts.DropClaim(uid); });
 }
 
 void Snapshot::LapseNomination(std::string_view uid) {
@@ -249,6 +298,7 @@ bool IsSeen(const PodEntry& entry) {
 void Snapshot::RemovePod(std::string_view uid) {
   if (!expectations_->empty()) {
     EditExpectations([&](Expectations& expectations) { expectations.Forget(uid); });
+    EditAccounts([&](Accounts& accounts) { accounts.DropClaim(uid); });
   }
   const PodEntry* known = FindPod(uid);
   if (known == nullptr) return;

@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "binpack/packing_model.h"
+#include "scheduler/accounts.h"
 #include "scheduler/expectations.h"
 #include "scheduler/node.h"
 #include "scheduler/pod.h"
@@ -75,6 +76,12 @@ class Snapshot {
     packing_ = std::move(packing);
   }
 
+  // What tenants are charged; nullptr: there are no tenants.
+  const Accounts* accounts() const { return accounts_.get(); }
+  // Other tenants, or other quotas of them, from now on: whatever is held is charged to them, and
+  // nothing is taken from anybody. nullptr: none.
+  void SetTenancy(std::shared_ptr<const Tenancy> tenancy);
+
   // Every pod, in no order that means anything.
   template <typename Visit>
   void ForEachPod(Visit visit) const {
@@ -122,6 +129,10 @@ class Snapshot {
   static constexpr std::size_t kPodShards = 256;
 
   std::shared_ptr<const Node>* FindSlot(std::string_view name);
+  void ReplaceNode(std::shared_ptr<const Node>& slot, Node node);
+  template <typename Edit>
+  void EditAccounts(Edit edit);
+  PodCharge ChargeOfClaim(const std::shared_ptr<const Pod>& pod, std::string_view node_name) const;
   PodShard& MutableShard(std::string_view uid);
   void PutEntry(PodEntry entry);
   void Attach(const PodEntry& entry, std::optional<DeviceRecord> record);
@@ -138,6 +149,7 @@ class Snapshot {
   std::shared_ptr<const NodeList> nodes_ = std::make_shared<const NodeList>();
   std::shared_ptr<const Expectations> expectations_ = std::make_shared<const Expectations>();
   std::shared_ptr<const binpack::PackingModel> packing_;
+  std::shared_ptr<const Accounts> accounts_;  // follows the nodes' holders, and the claims
   std::array<std::shared_ptr<const PodShard>, kPodShards> pods_;
   std::size_t pod_count_ = 0;
   // Pods on nodes that are not known (yet, or any more), by node name. Mostly empty.

@@ -1,0 +1,95 @@
+#include "scheduler/accounts.h"
+
+#include <utility>
+#include <vector>
+
+namespace offcut::scheduler {
+namespace {
+
+bool IsChargedAlike(const Holder& a, const Holder& b) {
+  return a.pod == b.pod && a.charge == b.charge;
+}
+
+std::span<const Holder> HoldersOf(const Node* node) {
+  return node == nullptr ? std::span<const Holder>() : std::span<const Holder>(node->holders);
+}
+
+}  // namespace
+
+quota::Charge ToCells(const Tenancy& tenancy, const PodCharge& charge) {
+  quota::Charge cells;
+  for (const KindCharge& each : charge) {
+    const std::string_view pool = PoolOf(tenancy, each.model.get(), each.product);
+    quota::AddToCharge(*tenancy.tree, pool, each.amount, cells);
+  }
+  return cells;
+}
+
+Accounts::Accounts(std::shared_ptr<const Tenancy> tenancy)
+    : tenancy_(std::move(tenancy)), charged_(tenancy_->tree), expected_(tenancy_->tree) {}
+
+quota::Ledger Accounts::ExpectedBut(std::string_view uid) const {
+  const auto own = claims_->find(uid);
+  if (own == claims_->end()) return expected_;
+  quota::Ledger others = expected_;
+  others.Remove(own->second.tenant, own->second.charge);
+  return others;
+}
+
+void Accounts::Add(const Holder& holder) {
+  const int tenant = TenantOf(*tenancy_, *holder.pod);
+  if (tenant == kNoTenant || holder.charge.empty()) return;
+  const quota::Charge cells = ToCells(*tenancy_, holder.charge);
+  charged_.Add(tenant, cells);
+  expected_.Add(tenant, cells);
+}
+
+void Accounts::Remove(const Holder& holder) {
+  const int tenant = TenantOf(*tenancy_, *holder.pod);
+  if (tenant == kNoTenant || holder.charge.empty()) return;
+  const quota::Charge cells = ToCells(*tenancy_, holder.charge);
+  charged_.Remove(tenant, cells);
+  expected_.Remove(tenant, cells);
+}
+
+// Both lists are in one order, so that a walk along both finds what differs.
+void Accounts::Replace(const Node* before, const Node* after) {
+  const std::span<const Holder> old_holders = HoldersOf(before);
+  const std::span<const Holder> new_holders = HoldersOf(after);
+  std::size_t i = 0;
+  std::size_t k = 0;
+  while (i < old_holders.size() || k < new_holders.size()) {
+    const bool has_old = i < old_holders.size();
+    const bool has_new = k < new_holders.size();
+    if (has_old && has_new && IsChargedAlike(old_holders[i], new_holders[k])) {
+      ++i;
+      ++k;
+    } else if (has_old && (!has_new || !ComesBefore(new_holders[k], old_holders[i]))) {
+      Remove(old_holders[i++]);
+    } else {
+      Add(new_holders[k++]);
+    }
+  }
+}
+
+void Accounts::Claim(const Pod& pod, const PodCharge& charge) {
+  DropClaim(pod.uid);
+  const int tenant = TenantOf(*tenancy_, pod);
+  if (tenant == kNoTenant || charge.empty()) return;
+  quota::Holding holding{.tenant = tenant, .charge = ToCells(*tenancy_, charge)};
+  expected_.Add(tenant, holding.charge);
+  auto claims = std::make_shared<Claims>(*claims_);
+  claims->insert_or_assign(pod.uid, std::move(holding));
+  claims_ = std::move(claims);
+}
+
+void Accounts::DropClaim(std::string_view uid) {
+  const auto found = claims_->find(uid);
+  if (found == claims_->end()) return;
+  expected_.Remove(found->second.tenant, found->second.charge);
+  auto claims = std::make_shared<Claims>(*claims_);
+  claims->erase(claims->find(uid));
+  claims_ = std::move(claims);
+}
+
+}  // namespace offcut::scheduler

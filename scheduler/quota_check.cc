@@ -1,0 +1,64 @@
+#include "scheduler/quota_check.h"
+
+#include <cassert>
+
+#include "scheduler/decision.h"
+#include "scheduler/expected_node.h"
+#include "scheduler/packing.h"
+
+namespace offcut::scheduler {
+
+Verdict CheckQuota(const quota::Ledger& ledger, const Tenancy& tenancy, int tenant,
+                   const PodCharge& charge) {
+  switch (ledger.Check(tenant, ToCells(tenancy, charge)).answer) {
+    case quota::Answer::kFits:
+      return {};
+    case quota::Answer::kWait:
+      return {Reason::kQuotaWait};
+    case quota::Answer::kNever:
+      return {Reason::kQuotaNever};
+  }
+  assert(false);
+  return {};
+}
+
+Verdict CheckQuotaOn(const Node& current, const Node& changed, const Snapshot& snapshot,
+                     const Pod& pod, const Policy& policy, Prefilter prefilter) {
+  if (snapshot.accounts() == nullptr) return {};
+  const int tenant = TenantOf(snapshot.accounts()->tenancy(), pod);
+  if (tenant == kNoTenant) return {};
+  Accounts accounts = *snapshot.accounts();
+  accounts.Replace(&current, &changed);
+  const NodeCost cost = CostOf(changed, pod, policy, *PackingOf(snapshot, policy), prefilter);
+  return CheckQuota(accounts.charged(), accounts.tenancy(), tenant,
+                    ChargeOn(changed, cost.placement));
+}
+
+QuotaCheck::QuotaCheck(const Snapshot& snapshot, const Pod& pod, const Policy& policy,
+                       Prefilter prefilter)
+    : snapshot_(snapshot), pod_(pod), policy_(policy), prefilter_(prefilter) {
+  if (snapshot.accounts() == nullptr || pod.request.empty()) return;
+  tenant_ = TenantOf(snapshot.accounts()->tenancy(), pod);
+  if (Applies()) ledger_ = snapshot.accounts()->ExpectedBut(pod.uid);
+}
+
+Verdict QuotaCheck::Check(const PodCharge& charge) const {
+  return CheckQuota(*ledger_, snapshot_.accounts()->tenancy(), tenant_, charge);
+}
+
+Verdict QuotaCheck::Of(const Node& node) {
+  const auto [known, is_new] = known_.try_emplace(node.charge_key);
+  if (is_new) {
+    const ExpectedCharge expected =
+        ExpectCharge(node.inventory.devices, ShapeOn(node.inventory, pod_).shape);
+    const Verdict verdict = Check(expected.charge);
+    if (expected.is_exact || (expected.is_at_most && verdict.fits())) known->second = verdict;
+  }
+  if (known->second) return *known->second;
+  const std::optional<Node> with_expected = WithExpected(snapshot_, node, pod_);
+  const Node& judged = with_expected ? *with_expected : node;
+  const NodeCost cost = CostOf(judged, pod_, policy_, *PackingOf(snapshot_, policy_), prefilter_);
+  return cost.fits ? Check(ChargeOn(judged, cost.placement)) : Verdict{};
+}
+
+}  // namespace offcut::scheduler

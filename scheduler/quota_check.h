@@ -1,0 +1,53 @@
+// Whether a pod's tenant may have what the pod asks for. How much that is depends on the node: its
+// GPUs' pool, and whether the name of a resource means GPUs there, or parts of them.
+// Pure; not synchronised.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <unordered_map>
+
+#include "quota/ledger.h"
+#include "scheduler/accounts.h"
+#include "scheduler/evaluation.h"
+#include "scheduler/snapshot.h"
+
+namespace offcut::scheduler {
+
+// By that ledger of the snapshot's tenants. Requires: tenant != kNoTenant.
+Verdict CheckQuota(const quota::Ledger& ledger, const Tenancy& tenancy, int tenant,
+                   const PodCharge& charge);
+
+// The same should the node become another one, in whose place the pod is put: without victims, say.
+// Fits where the pod has no tenant. Requires: the pod fits on `changed`.
+Verdict CheckQuotaOn(const Node& current, const Node& changed, const Snapshot& snapshot,
+                     const Pod& pod, const Policy& policy, Prefilter prefilter);
+
+// One pod's question to many nodes: those that are alike are asked about once. All arguments
+// outlive the object.
+class QuotaCheck {
+ public:
+  // What is expected of others counts as used.
+  QuotaCheck(const Snapshot& snapshot, const Pod& pod, const Policy& policy, Prefilter prefilter);
+
+  // Whether the pod has a tenant. Otherwise it is charged to nobody, and any quota will do.
+  bool Applies() const { return tenant_ != kNoTenant; }
+
+  // Requires: Applies().
+  Verdict Of(const Node& node);
+
+ private:
+  Verdict Check(const PodCharge& charge) const;
+
+  const Snapshot& snapshot_;
+  const Pod& pod_;
+  const Policy& policy_;
+  const Prefilter prefilter_;
+  int tenant_ = kNoTenant;
+  std::optional<quota::Ledger> ledger_;
+  // By Node::charge_key; nullopt: it depends on the placement.
+  std::unordered_map<std::uint64_t, std::optional<Verdict>> known_;
+};
+
+}  // namespace offcut::scheduler
