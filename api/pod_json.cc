@@ -453,6 +453,24 @@ void ReadTenantLabel(const JsonObject& root, Pod& pod) {
   pod.tenant_label = std::string(tenant.substr(0, kLabelBytesMax));
 }
 
+void ReadGang(const JsonObject& root, Pod& pod) {
+  const JsonObject metadata = root.Object("metadata");
+  const JsonObject annotations = metadata.Object("annotations");
+  pod.gang = root.Object("spec").Object("schedulingGroup").String("podGroupName", kNameBytesMax);
+  if (pod.gang.empty()) pod.gang = metadata.Object("labels").Entry(kPodGroupLabel).value_or("");
+  if (pod.gang.empty()) pod.gang = annotations.Entry(kGangAnnotation).value_or("");
+  const std::string_view count = annotations.Entry(kGangMinCountAnnotation).value_or("");
+  if (count.empty()) return;
+  const char* const end = count.data() + count.size();
+  const auto [read_to, error] = std::from_chars(count.data(), end, pod.gang_min_count);
+  if (error == std::errc{} && read_to == end && pod.gang_min_count >= 1 &&
+      pod.gang_min_count <= kGangMinCountMax) {
+    return;
+  }
+  pod.gang_min_count = 0;
+  annotations.AddError(kGangMinCountAnnotation, "must be a number from 1 to 10000");
+}
+
 void ReadGates(const JsonObject& root, Pod& pod) {
   root.Object("spec").ForEach("schedulingGates", kPodArrayMax, [&](const JsonObject& gate) {
     (gate.String("name") == kQuotaGate ? pod.has_quota_gate : pod.has_other_gates) = true;
@@ -484,7 +502,7 @@ std::optional<Error> ReadIdentity(simdjson::dom::element element, ParsedPod& par
   pod.node_name = root.Object("spec").String("nodeName", kNameBytesMax);
   if (place_errors.First()) return place_errors.First();
   for (const auto read : {ReadName, ReadNamespace, ReadUid, ReadAge, ReadPriority, ReadNomination,
-                          ReadTenantLabel, ReadGates, ReadPhase}) {
+                          ReadTenantLabel, ReadGates, ReadGang, ReadPhase}) {
     JsonErrors errors;
     read(JsonObject(element, errors), pod);
     if (!errors.First()) continue;

@@ -72,6 +72,8 @@ struct Pod {
   std::string tenant_label;            // offcut.dev/tenant; empty: none
   bool has_quota_gate = false;         // spec.schedulingGates has offcut.dev/quota
   bool has_other_gates = false;        // and gates of others
+  std::string gang;                    // pods of its namespace that start together; empty: none
+  int gang_min_count = 0;              // how many of them at least; 0: not known
   // What kube-scheduler last wrote about why it waits (condition PodScheduled); for people.
   std::string unscheduled_message;
   std::int64_t created_s = 0;                // creationTimestamp, seconds since 1970

@@ -122,6 +122,28 @@ TEST(PodJsonTest, TellsOurGateFromThoseOfOthers) {
   EXPECT_FALSE(gated("").has_quota_gate);
 }
 
+TEST(PodJsonTest, ReadsTheGangByAnyOfItsNames) {
+  const auto gang = [](const std::string& metadata, const std::string& spec = "") {
+    return MustParse(R"({"metadata": {"name": "p", "uid": "u", )" + metadata + R"(}, "spec": {)" +
+                     spec + "}}");
+  };
+  EXPECT_EQ(gang(R"("labels": {"scheduling.x-k8s.io/pod-group": "g"})").gang, "g");
+  EXPECT_EQ(gang(R"("labels": {})", R"("schedulingGroup": {"podGroupName": "g"})").gang, "g");
+  const auto own = gang(R"("annotations": {"offcut.dev/gang": "g",
+                                           "offcut.dev/gang-min-count": "4"})");
+  EXPECT_EQ(own.gang, "g");
+  EXPECT_EQ(own.gang_min_count, 4);
+}
+
+TEST(PodJsonTest, RefusesAGangOfNoNumber) {
+  for (const char* count : {"0", "-1", "four", "10001", "4 "}) {
+    EXPECT_NE(ErrorOf(PodWithAnnotations(R"({"offcut.dev/gang-min-count": ")" + std::string(count) +
+                                         R"("})")),
+              "")
+        << count;
+  }
+}
+
 TEST(PodJsonTest, CountsLimitsWhereRequestsLackTheName) {
   EXPECT_EQ(MustParse(PodWithLimits(R"({"nvidia.com/gpu": "2", "cpu": "1", "memory": "1Ki"})"))
                 .request.devices,
