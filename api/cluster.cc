@@ -287,6 +287,10 @@ void Cluster::StateChanged() {
   packing_.Soon();
 }
 
+void Cluster::QuotasChanged() {
+  client_->Post([this] { StateChanged(); });
+}
+
 void Cluster::ReplaceNodes(const std::vector<nlohmann::json>& items) {
   std::vector<Inventory> nodes;
   for (const nlohmann::json& item : items) {

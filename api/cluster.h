@@ -109,6 +109,9 @@ class Cluster {
   bool WaitsForItsNode(const scheduler::Snapshot& snapshot, const scheduler::Pod& pod,
                        const std::vector<scheduler::PreemptionCandidate>& candidates);
 
+  // Tenants have other quotas: pods that were refused may have a place now.
+  void QuotasChanged();
+
   // Whether the watches of nodes and pods are open. While they are not, answers go on, by what was
   // last known: the API server may be away.
   bool IsWatching() const { return nodes_watched_ && pods_watched_; }

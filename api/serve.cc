@@ -18,6 +18,7 @@
 #include "api/listen_address.h"
 #include "api/metrics.h"
 #include "api/packing_renewal.h"
+#include "api/policy_reload.h"
 #include "api/routes.h"
 #include "api/server.h"
 #include "api/state_files.h"
@@ -239,6 +240,7 @@ std::expected<void, Error> StartCluster(const ServeSettings& settings, World& wo
                         .renew_deadline = settings.renew_deadline,
                         .retry_period = settings.retry_period};
   }
+  world.store.Update([&](scheduler::Snapshot& next) { next.SetTenancy(world.policy.tenancy); });
   auto started = Cluster::Start(std::move(cluster),
                                 {world.store, world.policy, world.recent_pods, world.metrics});
   if (!started) return std::unexpected(started.error());
@@ -283,7 +285,15 @@ int Serve(const ServeSettings& settings, std::ostream& out, std::ostream& err) {
   if (!servers) return Fail(servers.error(), err);
   if (has_files) PrintReady(out);
   if (world.cluster != nullptr) world.cluster->StartWatches();
-  WaitForEnd(end_signals);
+  {
+    std::optional<PolicyReload> reload;
+    if (!settings.policy_file.empty()) {
+      reload.emplace(settings.policy_file, world.policy, world.store, [&world] {
+        if (world.cluster != nullptr) world.cluster->QuotasChanged();
+      });
+    }
+    WaitForEnd(end_signals);
+  }
   Drain(settings, world, *servers);
   return 0;
 }

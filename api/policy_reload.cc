@@ -1,0 +1,71 @@
+#include "api/policy_reload.h"
+
+#include <utility>
+
+#include <spdlog/spdlog.h>
+
+#include "api/document.h"
+#include "api/kube_config.h"
+#include "api/policy_file.h"
+#include "api/state_files.h"
+
+namespace offcut::api {
+namespace {
+
+// The policy but for what takes effect while the server runs.
+std::string FixedPartOf(scheduler::Policy policy) {
+  policy.tenancy = nullptr;
+  return PrintPolicy(policy);
+}
+
+}  // namespace
+
+PolicyReload::PolicyReload(std::string path, scheduler::Policy policy, scheduler::StateStore& store,
+                           std::function<void()> changed, std::chrono::milliseconds period)
+    : path_(std::move(path)),
+      policy_(std::move(policy)),
+      store_(store),
+      changed_(std::move(changed)),
+      period_(period),
+      thread_([this] { Run(); }) {}
+
+PolicyReload::~PolicyReload() {
+  {
+    const std::lock_guard lock(mutex_);
+    ends_ = true;
+  }
+  wake_.notify_all();
+  thread_.join();
+}
+
+void PolicyReload::Run() {
+  std::unique_lock lock(mutex_);
+  while (!wake_.wait_for(lock, period_, [this] { return ends_; })) {
+    lock.unlock();
+    Look();
+    lock.lock();
+  }
+}
+
+void PolicyReload::Look() {
+  const auto text = ReadWholeFile(path_, kMaxDocumentBytes);
+  const std::string now = text ? *text : text.error().message;
+  if (now == text_) return;
+  text_ = now;
+  auto policy = LoadPolicy(path_);
+  if (!policy) {
+    spdlog::error("the policy stays as it was: {}", policy.error().message);
+    return;
+  }
+  if (PrintPolicy(*policy) == PrintPolicy(policy_)) return;
+  if (FixedPartOf(*policy) != FixedPartOf(policy_)) {
+    spdlog::warn("{}: what has changed beside tenants, pools and isolation waits for a restart",
+                 path_);
+  }
+  policy_ = *std::move(policy);
+  store_.Update([&](scheduler::Snapshot& next) { next.SetTenancy(policy_.tenancy); });
+  spdlog::info("policy {}: tenants, pools and isolation are in effect", path_);
+  if (changed_) changed_();
+}
+
+}  // namespace offcut::api

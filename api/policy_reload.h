@@ -1,0 +1,51 @@
+// Follows the policy file while the server runs: what it says of tenants, pools and isolation takes
+// effect at once, on the newest state. Whatever is held is charged anew, and nothing is taken from
+// anybody. A file that is wrong changes nothing, and is told once.
+//
+// What else a policy says (resources, packing, the scheduler's contract) is read at the start
+// alone: what nodes and pods were read by, and what replicas agree on, does not change under a
+// decision.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "scheduler/policy.h"
+#include "scheduler/state_store.h"
+
+namespace offcut::api {
+
+// A ConfigMap takes a minute to reach a volume; looking is cheap.
+inline constexpr std::chrono::milliseconds kPolicyLookPeriod{2'000};
+
+class PolicyReload {
+ public:
+  // `policy`: as it was read from the file at the start. `changed`: called after each change of the
+  // state, on the object's thread; may be empty. `store` outlives the object.
+  PolicyReload(std::string path, scheduler::Policy policy, scheduler::StateStore& store,
+               std::function<void()> changed, std::chrono::milliseconds period = kPolicyLookPeriod);
+  PolicyReload(const PolicyReload&) = delete;
+  PolicyReload& operator=(const PolicyReload&) = delete;
+  ~PolicyReload();
+
+ private:
+  void Run();
+  void Look();
+
+  const std::string path_;
+  scheduler::Policy policy_;  // the last one that was good
+  scheduler::StateStore& store_;
+  const std::function<void()> changed_;
+  const std::chrono::milliseconds period_;
+  std::string text_;  // as it was last looked at
+  std::mutex mutex_;  // guards what follows
+  std::condition_variable wake_;
+  bool ends_ = false;
+  std::thread thread_;
+};
+
+}  // namespace offcut::api
