@@ -49,17 +49,12 @@ std::vector<std::string> QuotaFreed(const Snapshot& before, const Snapshot& now,
 // Pods that are judged alike, by the same changes of the same nodes.
 struct Judged {
   const scheduler::DeviceRequest* request;
-  int tenant;
+  scheduler::Payer payer;
   const std::vector<std::string>* node_names;
 };
 
 bool IsAlike(const Judged& a, const Judged& b) {
-  return *a.request == *b.request && a.tenant == b.tenant && a.node_names == b.node_names;
-}
-
-int TenantIn(const Snapshot& snapshot, const Pod& pod) {
-  return snapshot.accounts() == nullptr ? scheduler::kNoTenant
-                                        : TenantOf(snapshot.accounts()->tenancy(), pod);
+  return *a.request == *b.request && a.payer == b.payer && a.node_names == b.node_names;
 }
 
 // Whoever put it there.
@@ -159,7 +154,7 @@ void Nudger::Check() {
   bool any_too_young = false;
   for (const Waiting* waiting : InOrder()) {
     const Pod& pod = *waiting->pod;
-    const Judged judged{&pod.request, TenantIn(*now, pod), waiting->node_names.get()};
+    const Judged judged{&pod.request, PayerIn(*now, pod), waiting->node_names.get()};
     const auto is_alike = [&](const Judged& other) { return IsAlike(judged, other); };
     // One that is judged against the same changes, and has no place kept for itself.
     const bool is_plain = waiting->judged_on == nullptr && pod.nominated_node_name.empty();

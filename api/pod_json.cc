@@ -471,6 +471,16 @@ void ReadGang(const JsonObject& root, Pod& pod) {
   annotations.AddError(kGangMinCountAnnotation, "must be a number from 1 to 10000");
 }
 
+// Whether it has been admitted, Workloads say.
+void ReadKueue(const JsonObject& root, Pod& pod) {
+  const JsonObject metadata = root.Object("metadata");
+  pod.kueue_queue = metadata.Object("labels").Entry(kKueueQueueLabel).value_or("");
+  pod.kueue_workload = metadata.Object("annotations").Entry(kKueueWorkloadAnnotation).value_or("");
+  metadata.ForEach("ownerReferences", kPodArrayMax, [&](const JsonObject& owner) {
+    if (owner.Bool("controller")) pod.owner_uid = owner.String("uid", kUidBytesMax);
+  });
+}
+
 void ReadGates(const JsonObject& root, Pod& pod) {
   root.Object("spec").ForEach("schedulingGates", kPodArrayMax, [&](const JsonObject& gate) {
     (gate.String("name") == kQuotaGate ? pod.has_quota_gate : pod.has_other_gates) = true;
@@ -502,7 +512,7 @@ std::optional<Error> ReadIdentity(simdjson::dom::element element, ParsedPod& par
   pod.node_name = root.Object("spec").String("nodeName", kNameBytesMax);
   if (place_errors.First()) return place_errors.First();
   for (const auto read : {ReadName, ReadNamespace, ReadUid, ReadAge, ReadPriority, ReadNomination,
-                          ReadTenantLabel, ReadGates, ReadGang, ReadPhase}) {
+                          ReadTenantLabel, ReadGates, ReadGang, ReadKueue, ReadPhase}) {
     JsonErrors errors;
     read(JsonObject(element, errors), pod);
     if (!errors.First()) continue;

@@ -39,6 +39,9 @@ inline constexpr std::string_view kQuotaGate = "offcut.dev/quota";
 inline constexpr std::string_view kGangAnnotation = "offcut.dev/gang";
 inline constexpr std::string_view kPodGroupLabel = "scheduling.x-k8s.io/pod-group";
 inline constexpr std::string_view kGangMinCountAnnotation = "offcut.dev/gang-min-count";
+// What Kueue writes on pods of jobs that it has admitted.
+inline constexpr std::string_view kKueueWorkloadAnnotation = "kueue.x-k8s.io/workload";
+inline constexpr std::string_view kKueueQueueLabel = "kueue.x-k8s.io/cluster-queue-name";
 inline constexpr std::int64_t kGangMinCountMax = 10'000;
 inline constexpr std::size_t kLabelBytesMax = 63;  // Kubernetes' of a label's value
 

@@ -72,14 +72,13 @@ void Accounts::Replace(const Node* before, const Node* after) {
   }
 }
 
-void Accounts::Claim(const Pod& pod, const PodCharge& charge) {
-  DropClaim(pod.uid);
-  const int tenant = TenantOf(*tenancy_, pod);
+void Accounts::Claim(const std::string& uid, int tenant, const PodCharge& charge) {
+  DropClaim(uid);
   if (tenant == kNoTenant || charge.empty()) return;
   quota::Holding holding{.tenant = tenant, .charge = ToCells(*tenancy_, charge)};
   expected_.Add(tenant, holding.charge);
   auto claims = std::make_shared<Claims>(*claims_);
-  claims->insert_or_assign(pod.uid, std::move(holding));
+  claims->insert_or_assign(uid, std::move(holding));
   claims_ = std::move(claims);
 }
 

@@ -33,9 +33,9 @@ class Accounts {
   // The node's holders are charged, and no longer those that it had before. nullptr: no node.
   void Replace(const Node* before, const Node* after);
 
-  // The pod is expected to be charged that, in place of an earlier claim. A pod without tenant: is
-  // left out.
-  void Claim(const Pod& pod, const PodCharge& charge);
+  // The pod of that UID is expected to be charged that, in place of an earlier claim. kNoTenant: it
+  // is left out.
+  void Claim(const std::string& uid, int tenant, const PodCharge& charge);
   void DropClaim(std::string_view uid);
 
  private:

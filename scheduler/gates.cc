@@ -177,7 +177,10 @@ std::vector<std::string> GatesToLift(const Snapshot& snapshot, std::size_t at_mo
   std::ranges::sort(gated, IsBefore);
   const bool has_tenants = snapshot.accounts() != nullptr;
   const auto needs_gate = [&](const Pod* pod) {
-    return has_tenants && TenantOf(snapshot.accounts()->tenancy(), *pod) != kNoTenant;
+    if (!has_tenants) return false;
+    const Tenancy& tenancy = snapshot.accounts()->tenancy();
+    const Payer payer = PayerOf(tenancy, *pod);
+    return payer.tenant != kNoTenant && !payer.is_charged_elsewhere;
   };
   for (const Pod* pod : gated) {
     if (!needs_gate(pod) && uids.size() < at_most) uids.push_back(pod->uid);

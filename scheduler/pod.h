@@ -74,6 +74,12 @@ struct Pod {
   bool has_other_gates = false;        // and gates of others
   std::string gang;                    // pods of its namespace that start together; empty: none
   int gang_min_count = 0;              // how many of them at least; 0: not known
+  std::string owner_uid;               // of its controller; empty: none
+  std::string kueue_workload;          // annotation kueue.x-k8s.io/workload; empty: none
+  std::string kueue_queue;             // label kueue.x-k8s.io/cluster-queue-name; empty: none
+  // The queue that was charged for it elsewhere, as scheduler/admissions.h knows; empty: none. Set
+  // by the snapshot.
+  std::string admitted_queue;
   // What kube-scheduler last wrote about why it waits (condition PodScheduled); for people.
   std::string unscheduled_message;
   std::int64_t created_s = 0;                // creationTimestamp, seconds since 1970

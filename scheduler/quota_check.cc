@@ -8,6 +8,11 @@
 
 namespace offcut::scheduler {
 
+Payer PayerIn(const Snapshot& snapshot, const Pod& pod) {
+  if (snapshot.accounts() == nullptr) return {};
+  return PayerOf(snapshot.accounts()->tenancy(), pod, snapshot.QueueOf(pod));
+}
+
 Verdict CheckQuota(const quota::Ledger& ledger, const Tenancy& tenancy, int tenant,
                    const PodCharge& charge) {
   switch (ledger.Check(tenant, ToCells(tenancy, charge)).answer) {
@@ -24,22 +29,22 @@ Verdict CheckQuota(const quota::Ledger& ledger, const Tenancy& tenancy, int tena
 
 Verdict CheckQuotaOn(const Node& current, const Node& changed, const Snapshot& snapshot,
                      const Pod& pod, const Policy& policy, Prefilter prefilter) {
-  if (snapshot.accounts() == nullptr) return {};
-  const int tenant = TenantOf(snapshot.accounts()->tenancy(), pod);
-  if (tenant == kNoTenant) return {};
+  const Payer payer = PayerIn(snapshot, pod);
+  if (payer.tenant == kNoTenant || payer.is_charged_elsewhere) return {};
   Accounts accounts = *snapshot.accounts();
   accounts.Replace(&current, &changed);
   const NodeCost cost = CostOf(changed, pod, policy, *PackingOf(snapshot, policy), prefilter);
-  return CheckQuota(accounts.charged(), accounts.tenancy(), tenant,
+  return CheckQuota(accounts.charged(), accounts.tenancy(), payer.tenant,
                     ChargeOn(changed, cost.placement));
 }
 
 QuotaCheck::QuotaCheck(const Snapshot& snapshot, const Pod& pod, const Policy& policy,
                        Prefilter prefilter)
     : snapshot_(snapshot), pod_(pod), policy_(policy), prefilter_(prefilter) {
-  if (snapshot.accounts() == nullptr || pod.request.empty()) return;
-  tenant_ = TenantOf(snapshot.accounts()->tenancy(), pod);
-  if (Applies()) ledger_ = snapshot.accounts()->ExpectedBut(pod.uid);
+  const Payer payer = PayerIn(snapshot, pod);
+  if (payer.tenant == kNoTenant || payer.is_charged_elsewhere || pod.request.empty()) return;
+  tenant_ = payer.tenant;
+  ledger_ = snapshot.accounts()->ExpectedBut(pod.uid);
 }
 
 Verdict QuotaCheck::Check(const PodCharge& charge) const {

@@ -15,6 +15,9 @@
 
 namespace offcut::scheduler {
 
+// By the snapshot's tenants; nobody where there are none.
+Payer PayerIn(const Snapshot& snapshot, const Pod& pod);
+
 // By that ledger of the snapshot's tenants. Requires: tenant != kNoTenant.
 Verdict CheckQuota(const quota::Ledger& ledger, const Tenancy& tenancy, int tenant,
                    const PodCharge& charge);
@@ -31,8 +34,9 @@ class QuotaCheck {
   // What is expected of others counts as used.
   QuotaCheck(const Snapshot& snapshot, const Pod& pod, const Policy& policy, Prefilter prefilter);
 
-  // Whether the pod has a tenant. Otherwise it is charged to nobody, and any quota will do.
-  bool Applies() const { return tenant_ != kNoTenant; }
+  // Whether the pod has a tenant whose quota it needs: not where it is charged to nobody, or has
+  // been charged elsewhere.
+  bool Applies() const { return ledger_.has_value(); }
 
   // Requires: Applies().
   Verdict Of(const Node& node);

@@ -140,10 +140,6 @@ std::optional<binpack::Placement> ChoosePlacement(const Node& node, const Pod& p
   return std::move(cost.placement);
 }
 
-int TenantIn(const Snapshot& snapshot, const Pod& pod) {
-  return snapshot.accounts() == nullptr ? kNoTenant : TenantOf(snapshot.accounts()->tenancy(), pod);
-}
-
 Reservation Refuse(Reason reason) { return {.verdict = {reason}}; }
 
 // What a pod that holds devices (or is on its way to them) is answered.
@@ -198,15 +194,18 @@ Reservation Reserve(Snapshot& next, const Pod& pod, std::string_view node_name,
   const auto placement = ChoosePlacement(*node, pod, policy, *packing, prefilter);
   if (!placement) return Refuse(Reason::kFragmented);
   const PodCharge charge = ChargeOn(*node, *placement);
-  const int tenant = TenantIn(next, pod);
-  if (tenant != kNoTenant) {
+  const Payer payer = PayerIn(next, pod);
+  if (payer.tenant != kNoTenant && !payer.is_charged_elsewhere) {
     const Accounts& accounts = *next.accounts();
-    const Verdict verdict = CheckQuota(accounts.charged(), accounts.tenancy(), tenant, charge);
+    const Verdict verdict =
+        CheckQuota(accounts.charged(), accounts.tenancy(), payer.tenant, charge);
     if (!verdict.fits()) return {.verdict = verdict};
   }
   Reservation reservation{.record = RecordOf(node->inventory, pod, *placement, charge),
                           .is_new = true};
-  if (tenant != kNoTenant) reservation.record.tenant = NameOf(next.accounts()->tenancy(), tenant);
+  if (payer.tenant != kNoTenant) {
+    reservation.record.tenant = NameOf(next.accounts()->tenancy(), payer.tenant);
+  }
   if (!reservation.record.devices.empty()) reservation.record.workload = WorkloadText(*packing);
   if (next.FindPod(pod.uid) == nullptr) next.PutPod(pod);
   next.Reserve(pod.uid, node_name, reservation.record);

@@ -77,22 +77,33 @@ void Snapshot::SetTenancy(std::shared_ptr<const Tenancy> tenancy) {
     accounts->Replace(nullptr, node.get());
     for (const Expectation& expected : ExpectedOn(node->name())) {
       if (expected.kind != ExpectationKind::kClaimed) continue;
-      accounts->Claim(*expected.pod, ChargeOfClaim(expected.pod, node->name()));
+      ClaimIn(*accounts, expected.pod, node->name());
     }
   }
   accounts_ = std::move(accounts);
 }
 
-// As if the pod stood there.
-PodCharge Snapshot::ChargeOfClaim(const std::shared_ptr<const Pod>& pod,
-                                  std::string_view node_name) const {
+void Snapshot::SetAdmissions(std::shared_ptr<const Admissions> admissions) {
+  admissions_ = std::move(admissions);
+  std::vector<Pod> changed;
+  ForEachPod([&](const PodEntry& entry) {
+    if (QueueOf(*entry.pod) != entry.pod->admitted_queue) changed.push_back(*entry.pod);
+  });
+  for (Pod& pod : changed) PutPod(std::move(pod));
+}
+
+// Charged as if the pod stood there.
+void Snapshot::ClaimIn(Accounts& accounts, const std::shared_ptr<const Pod>& pod,
+                       std::string_view node_name) const {
   const Node* node = FindNode(node_name);
-  if (node == nullptr) return {};
+  const int tenant = PayerOf(accounts.tenancy(), *pod, QueueOf(*pod)).tenant;
+  if (node == nullptr || tenant == kNoTenant) return accounts.DropClaim(pod->uid);
   std::vector<Holder> holders = node->holders;
   holders.push_back({.pod = pod, .record = {}, .placement = {}});
   const Node with_pod = BuildNode(node->inventory, std::move(holders));
-  return std::ranges::find_if(with_pod.holders, [&](const Holder& each) { return each.pod == pod; })
-      ->charge;
+  const auto claimed =
+      std::ranges::find_if(with_pod.holders, [&](const Holder& each) { return each.pod == pod; });
+  accounts.Claim(pod->uid, tenant, claimed->charge);
 }
 
 Snapshot::NodeList& Snapshot::MutableNodes() {
@@ -195,6 +206,7 @@ void Snapshot::PutPod(Pod pod) {
     RemovePod(pod.uid);
     return;
   }
+  pod.admitted_queue = QueueOf(pod);
   PodEntry entry{.pod = nullptr, .phase = PodPhase::kPending, .node_name = pod.node_name};
   std::optional<DeviceRecord> reserved;
   if (const PodEntry* known = FindPod(pod.uid); known != nullptr && HoldsDevices(*known)) {
@@ -243,8 +255,7 @@ void Snapshot::Claim(std::shared_ptr<const Pod> pod, std::string_view node_name)
   if (const PodEntry* known = FindPod(pod->uid); known != nullptr && HoldsDevices(*known)) return;
   EditExpectations([&](Expectations& expectations) { expectations.Claim(pod, node_name); });
   if (accounts_ == nullptr) return;
-  const PodCharge charge = ChargeOfClaim(pod, node_name);
-  EditAccounts([&](Accounts& accounts) { accounts.Claim(*pod, charge); });
+  EditAccounts([&](Accounts& accounts) { ClaimIn(accounts, pod, node_name); });
 }
 
 void Snapshot::DropClaim(std::string_view uid) {

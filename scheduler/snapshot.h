@@ -27,6 +27,7 @@
 
 #include "binpack/packing_model.h"
 #include "scheduler/accounts.h"
+#include "scheduler/admissions.h"
 #include "scheduler/expectations.h"
 #include "scheduler/node.h"
 #include "scheduler/pod.h"
@@ -82,6 +83,14 @@ class Snapshot {
   // nothing is taken from anybody. nullptr: none.
   void SetTenancy(std::shared_ptr<const Tenancy> tenancy);
 
+  // What is charged elsewhere, from now on: known pods are charged anew. nullptr: nothing.
+  void SetAdmissions(std::shared_ptr<const Admissions> admissions);
+  const std::shared_ptr<const Admissions>& admissions() const { return admissions_; }
+  // The queue that was charged for the pod, which need not be known yet; empty: none.
+  std::string_view QueueOf(const Pod& pod) const {
+    return admissions_ == nullptr ? std::string_view() : admissions_->QueueOf(pod);
+  }
+
   // Every pod, in no order that means anything.
   template <typename Visit>
   void ForEachPod(Visit visit) const {
@@ -132,7 +141,8 @@ class Snapshot {
   void ReplaceNode(std::shared_ptr<const Node>& slot, Node node);
   template <typename Edit>
   void EditAccounts(Edit edit);
-  PodCharge ChargeOfClaim(const std::shared_ptr<const Pod>& pod, std::string_view node_name) const;
+  void ClaimIn(Accounts& accounts, const std::shared_ptr<const Pod>& pod,
+               std::string_view node_name) const;
   PodShard& MutableShard(std::string_view uid);
   void PutEntry(PodEntry entry);
   void Attach(const PodEntry& entry, std::optional<DeviceRecord> record);
@@ -149,6 +159,7 @@ class Snapshot {
   std::shared_ptr<const NodeList> nodes_ = std::make_shared<const NodeList>();
   std::shared_ptr<const Expectations> expectations_ = std::make_shared<const Expectations>();
   std::shared_ptr<const binpack::PackingModel> packing_;
+  std::shared_ptr<const Admissions> admissions_;
   std::shared_ptr<const Accounts> accounts_;  // follows the nodes' holders, and the claims
   std::array<std::shared_ptr<const PodShard>, kPodShards> pods_;
   std::size_t pod_count_ = 0;

@@ -4,7 +4,9 @@
 
 namespace offcut::scheduler {
 
-int TenantOf(const Tenancy& tenancy, const Pod& pod) {
+namespace {
+
+int TenantOfNamespace(const Tenancy& tenancy, const Pod& pod) {
   if (!pod.tenant_label.empty()) {
     const auto allowed = tenancy.by_label_in.find(pod.name_space);
     const int named = quota::FindTenant(*tenancy.tree, pod.tenant_label);
@@ -14,6 +16,17 @@ int TenantOf(const Tenancy& tenancy, const Pod& pod) {
   }
   const auto found = tenancy.by_namespace.find(pod.name_space);
   return found == tenancy.by_namespace.end() ? kNoTenant : found->second;
+}
+
+}  // namespace
+
+Payer PayerOf(const Tenancy& tenancy, const Pod& pod, std::string_view admitted_queue) {
+  if (tenancy.source != TenantSource::kKueue || admitted_queue.empty()) {
+    return {.tenant = TenantOfNamespace(tenancy, pod)};
+  }
+  const auto found = tenancy.by_queue.find(admitted_queue);
+  return {.tenant = found == tenancy.by_queue.end() ? kNoTenant : found->second,
+          .is_charged_elsewhere = true};
 }
 
 std::string_view PoolOf(const Tenancy& tenancy, const binpack::GpuModel* model,

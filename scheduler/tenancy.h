@@ -84,9 +84,24 @@ struct Tenancy {
   IsolationRules isolation;
 };
 
-// Index in the tree; kNoTenant: none. A label that names a tenant that the namespace may not name
-// counts as none.
-int TenantOf(const Tenancy& tenancy, const Pod& pod);
+// Who pays for a pod.
+struct Payer {
+  int tenant = kNoTenant;  // index in the tree
+  // Kueue has charged for it: it is counted here as well, and no quota of ours refuses it.
+  bool is_charged_elsewhere = false;
+  bool operator==(const Payer&) const = default;
+};
+
+// `admitted_queue`: the queue that was charged for the pod; empty: none. Where queues lead to
+// tenants, it goes before the namespace. A label that names a tenant that the namespace may not
+// name counts as none.
+Payer PayerOf(const Tenancy& tenancy, const Pod& pod, std::string_view admitted_queue);
+
+// Of a pod of the state, which knows its queue.
+inline Payer PayerOf(const Tenancy& tenancy, const Pod& pod) {
+  return PayerOf(tenancy, pod, pod.admitted_queue);
+}
+inline int TenantOf(const Tenancy& tenancy, const Pod& pod) { return PayerOf(tenancy, pod).tenant; }
 
 // Of a GPU of that model (may be null) and product; kDefaultPool where no pool names it.
 std::string_view PoolOf(const Tenancy& tenancy, const binpack::GpuModel* model,
