@@ -110,6 +110,7 @@ void Cluster::Stop() {
   const bool runs = client_->Post([&] {
     nodes_.reset();
     pods_.reset();
+    admissions_.reset();
     if (election_ == nullptr) return ended.set_value();
     if (binder_.MayStillBind()) {
       spdlog::warn("lease not given back: a binding of unknown outcome may still be carried out");
@@ -134,6 +135,7 @@ void Cluster::StartWatches() {
   client_->Post([this] {
     WatchNodes();
     WatchPods();
+    WatchAdmissions();
     if (label_) label_->Set(false);  // of an earlier life
     if (election_ != nullptr) election_->Start();
   });
@@ -170,6 +172,26 @@ void Cluster::WatchPods() {
                      }},
       std::mt19937_64(std::random_device()()), settings_.list_watch);
   pods_->Start();
+}
+
+// Once the tenants go by queues; until then nobody needs the right to read Workloads.
+void Cluster::WatchAdmissions() {
+  const auto snapshot = context_.store.Read();
+  const bool is_needed = snapshot->accounts() != nullptr &&
+                         snapshot->accounts()->tenancy().source == scheduler::TenantSource::kKueue;
+  if (!is_needed) {
+    admissions_known_ = true;
+  } else if (admissions_ == nullptr) {
+    admissions_ = std::make_unique<KueueAdmissions>(
+        *client_, context_.store, context_.metrics,
+        [this] {
+          admissions_known_ = admissions_->IsKnown();
+          TellSynced();
+          StateChanged();
+        },
+        settings_.list_watch);
+    admissions_->Start();
+  }
 }
 
 void Cluster::Asked() {
@@ -288,7 +310,10 @@ void Cluster::StateChanged() {
 }
 
 void Cluster::QuotasChanged() {
-  client_->Post([this] { StateChanged(); });
+  client_->Post([this] {
+    WatchAdmissions();
+    StateChanged();
+  });
 }
 
 void Cluster::ReplaceNodes(const std::vector<nlohmann::json>& items) {

@@ -18,6 +18,7 @@
 #include "api/event_recorder.h"
 #include "api/expectation_timers.h"
 #include "api/kube_client.h"
+#include "api/kueue_admissions.h"
 #include "api/leader_election.h"
 #include "api/leader_label.h"
 #include "api/list_watch.h"
@@ -73,7 +74,7 @@ class Cluster {
   // Once, by the owner. Nothing may be answered before IsSynced().
   void StartWatches();
 
-  bool IsSynced() const { return nodes_synced_ && pods_synced_; }
+  bool IsSynced() const { return nodes_synced_ && pods_synced_ && admissions_known_; }
   bool IsLeading() const { return election_ == nullptr || election_->IsLeading(); }
 
   // Why nothing may be answered now; empty: all may be.
@@ -135,6 +136,7 @@ class Cluster {
   void TellSynced();
   void WatchNodes();
   void WatchPods();
+  void WatchAdmissions();
   bool AnswersOnlyAsLeader() const { return !settings_.pod_name.empty(); }
   void BeginToLead();
   void EndToLead();
@@ -156,6 +158,7 @@ class Cluster {
   std::unique_ptr<LeaderElection> election_;  // null: none
   std::atomic<bool> nodes_synced_ = false;
   std::atomic<bool> pods_synced_ = false;
+  std::atomic<bool> admissions_known_ = false;  // at once where tenants do not go by queues
   std::atomic<bool> nodes_watched_ = false;
   std::atomic<bool> pods_watched_ = false;
   // We lead, and the pods have not been listed since: a predecessor may have bound some.
@@ -168,6 +171,7 @@ class Cluster {
   bool told_synced_ = false;
   std::unique_ptr<ListWatch> nodes_;
   std::unique_ptr<ListWatch> pods_;
+  std::unique_ptr<KueueAdmissions> admissions_;  // null: tenants do not go by queues
 };
 
 }  // namespace offcut::api

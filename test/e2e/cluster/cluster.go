@@ -96,7 +96,7 @@ func runFolder(t testing.TB) string {
 	return folder
 }
 
-// Binary returns the path of a built server, `etcd` or one of Kubernetes.
+// Binary returns the path of a built server, `etcd`, `kueue` or one of Kubernetes.
 func (c *Cluster) Binary(name string) string {
 	c.t.Helper()
 	cache := os.Getenv("OFFCUT_E2E_CACHE")
@@ -108,8 +108,8 @@ func (c *Cluster) Binary(name string) string {
 		cache = filepath.Join(user, "offcut-e2e")
 	}
 	pattern := filepath.Join(cache, "kubernetes-"+c.Version, name)
-	if name == "etcd" {
-		pattern = filepath.Join(cache, "etcd-v*", name)
+	if name == "etcd" || name == "kueue" {
+		pattern = filepath.Join(cache, name+"-v*", name)
 	}
 	found, _ := filepath.Glob(pattern)
 	if len(found) == 0 {

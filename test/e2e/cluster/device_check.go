@@ -22,7 +22,14 @@ type Record struct {
 	Node      string   `json:"node"`
 	Agent     string   `json:"agent"`
 	Certainty string   `json:"certainty"`
+	Tenant    string   `json:"tenant"`
+	Charge    Charge   `json:"charge"`
 	Devices   []Device `json:"devices"`
+}
+
+// Charge is what the pod's tenant is charged.
+type Charge struct {
+	Devices int64 `json:"devices"` // 1/1400 of a GPU
 }
 
 // Device is one piece of a record: a GPU, a slot of one, or a MIG instance.
