@@ -118,8 +118,8 @@ void Binder::Start(OpenBinding binding, const Answer& answer, Time end) {
 
 void Binder::Post(const std::string& uid) {
   Open& open = open_.at(uid);
-  if (steady_clock::now() < held_until_) {
-    Again(uid, Until(held_until_));
+  if (is_held_ || steady_clock::now() < held_until_) {
+    Again(uid, is_held_ ? settings_.retry_delay : Until(held_until_));
     return;
   }
   if (!settings_.may_bind()) {

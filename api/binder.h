@@ -63,6 +63,10 @@ class Binder {
 
   // No binding is sent before then: those of a predecessor may still arrive.
   void HoldUntil(std::chrono::steady_clock::time_point time);
+  // No binding is sent until Release(): what they were judged by is being read anew. On the
+  // client's thread.
+  void Hold() { is_held_ = true; }
+  void Release() { is_held_ = false; }
 
   // Whether a binding that we sent may still be carried out: its outcome is not known (yet). On the
   // client's thread.
@@ -124,6 +128,7 @@ class Binder {
   std::unordered_map<std::string, Open> open_;  // by pod UID
   std::uint64_t last_waiter_ = 0;
   std::chrono::steady_clock::time_point held_until_;
+  bool is_held_ = false;
 };
 
 }  // namespace offcut::api

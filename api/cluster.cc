@@ -92,8 +92,7 @@ Cluster::Cluster(std::unique_ptr<KubeClient> client, ClusterSettings settings,
               [this](const BindResult& result) { BindEnded(result); }),
       nudger_(*client_, context.store, context.policy, settings_.nudger),
       timers_(*client_, context.store, settings_.expectations, [this] { StateChanged(); }),
-      packing_(context.store, context.policy),
-      last_asked_(std::chrono::steady_clock::now()) {
+      packing_(context.store, context.policy) {
   if (AnswersOnlyAsLeader()) {
     label_.emplace(*client_, settings_.pod_namespace, settings_.pod_name);
   }
@@ -195,12 +194,25 @@ void Cluster::WatchAdmissions() {
 }
 
 void Cluster::Asked() {
-  const auto now = std::chrono::steady_clock::now();
-  const auto last = last_asked_.exchange(now);
   const bool is_sidecar = election_ != nullptr && !AnswersOnlyAsLeader();
-  if (!is_sidecar || now - last < settings_.takeover_pause) return;
-  if (!bound_last_) HoldBindings();
-  client_->Post([this] { WatchPods(); });
+  if (!is_sidecar || !IsSynced()) return;
+  const auto now = std::chrono::steady_clock::now();
+  if (last_asked_.exchange(now) > now - settings_.takeover_pause) return;
+  client_->Post([this, now] { MeetScheduler(now); });
+}
+
+void Cluster::MeetScheduler(std::chrono::steady_clock::time_point asked) {
+  met_scheduler_at_ = asked;
+  binder_.Hold();
+  WatchPods();
+}
+
+// Only the new list tells whether another has bound since we did.
+void Cluster::EndMeeting() {
+  if (!met_scheduler_at_) return;
+  if (!bound_last_) binder_.HoldUntil(*met_scheduler_at_ + settings_.binder.answer_timeout);
+  met_scheduler_at_.reset();
+  binder_.Release();
 }
 
 // Before it is put into the state: what stands there as reserved or bound we have bound.
@@ -374,6 +386,7 @@ void Cluster::ReplacePods(const std::vector<nlohmann::json>& items) {
   if (!pods_synced_ || is_taking_over_) packing_.Now();
   is_taking_over_ = false;
   pods_synced_ = true;
+  EndMeeting();
   TellSynced();
   StateChanged();
 }

@@ -80,10 +80,10 @@ class Cluster {
   // Why nothing may be answered now; empty: all may be.
   std::string_view WhyNot() const;
 
-  // A scheduler has asked. After a pause it may be another one, whose predecessor asked another
-  // replica: in a sidecar the pods are then listed anew, should our watch be dead without knowing,
-  // and, unless the last binding that was seen is our own, bindings wait for what that replica has
-  // sent.
+  // A scheduler has asked. After a pause, or for the first time, it may be another one, whose
+  // predecessor asked another replica: a sidecar then lists the pods anew, should its watch be dead
+  // without knowing, and sends no binding before it has; and, unless the last binding that is then
+  // seen is our own, none before what that replica has sent must have arrived.
   void Asked();
 
   // Calls `answer` once, with what kube-scheduler is told: empty for success.
@@ -141,6 +141,8 @@ class Cluster {
   void BeginToLead();
   void EndToLead();
   void HoldBindings();
+  void MeetScheduler(std::chrono::steady_clock::time_point asked);
+  void EndMeeting();
   void ForgetPod(const std::string& uid);
   void RecordBind(const BindResult& result);
   void NoteOthersBinding(const scheduler::Pod& pod);
@@ -163,12 +165,13 @@ class Cluster {
   std::atomic<bool> pods_watched_ = false;
   // We lead, and the pods have not been listed since: a predecessor may have bound some.
   std::atomic<bool> is_taking_over_ = false;
-  std::atomic<std::chrono::steady_clock::time_point> last_asked_;
-  // Of the bindings that were seen the last one was ours.
-  std::atomic<bool> bound_last_ = false;
-
+  std::atomic<std::chrono::steady_clock::time_point> last_asked_ =
+      std::chrono::steady_clock::time_point::min();
   // Of the client's thread.
   bool told_synced_ = false;
+  bool bound_last_ = false;  // of the bindings that were seen the last one was ours
+  // A scheduler that may be another has asked then, and the pods have not been listed since.
+  std::optional<std::chrono::steady_clock::time_point> met_scheduler_at_;
   std::unique_ptr<ListWatch> nodes_;
   std::unique_ptr<ListWatch> pods_;
   std::unique_ptr<KueueAdmissions> admissions_;  // null: tenants do not go by queues

@@ -313,6 +313,18 @@ TEST(BinderTest, SendsNothingBeforeTheTimeThatItWasHeldUntil) {
   EXPECT_EQ(world.server.Count("POST"), 1U);
 }
 
+TEST(BinderTest, SendsNothingUntilItIsReleased) {
+  BinderWorld world;
+  world.Know(kTrain);
+  world.server.On("POST", {kCreated});
+  world.client->Post([&] { world.binder.Hold(); });
+  auto answer = world.Bind("train", "n1");
+  EXPECT_EQ(answer.wait_for(milliseconds{50}), std::future_status::timeout);
+  EXPECT_EQ(world.server.Count("POST"), 0U);
+  world.client->Post([&] { world.binder.Release(); });
+  EXPECT_EQ(BinderWorld::Get(answer), "");
+}
+
 // What was waited for has arrived: another's binding, with the same GPUs on record.
 TEST(BinderTest, JudgesAgainAfterItWasHeld) {
   BinderWorld world;

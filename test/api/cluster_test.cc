@@ -366,6 +366,20 @@ TEST(ClusterTest, ListsAnewWhereASidecarIsAskedAfterAPause) {
   EXPECT_TRUE(world.server.WaitForWatches("pods", 2));
 }
 
+// However short ago it has started: in a rolling update its predecessor ends just then.
+TEST(ClusterTest, ListsAnewWhereASidecarIsAskedForTheFirstTime) {
+  ClusterSettings settings = QuickSettings();
+  settings.election = LeaderElectionSettings{.identity = "us"};
+  settings.takeover_pause = std::chrono::hours{1};
+  World world(settings);
+  world.Begin({PodText(kA)});
+  world.cluster->Asked();
+  EXPECT_TRUE(world.server.WaitForWatches("pods", 2));
+  world.cluster->Asked();
+  world.server.Push("pods", WatchList({PodText(kA), PodText("b")}));
+  EXPECT_TRUE(world.ComesTo("b", "pending")) << "a third watch would have ended this list";
+}
+
 // A sidecar that takes each question for a takeover, and would hold bindings for so long.
 ClusterSettings SidecarSettings(milliseconds hold) {
   ClusterSettings settings = QuickSettings();
@@ -376,32 +390,64 @@ ClusterSettings SidecarSettings(milliseconds hold) {
   return settings;
 }
 
-// What the sidecar that was asked before has sent may still arrive. Where the last binding is ours,
-// we were that sidecar.
-TEST(ClusterTest, HoldsBindingsWhereASidecarIsAskedAfterAnother) {
-  constexpr milliseconds hold{200};
-  World world(SidecarSettings(hold));
-  world.server.On("POST", {{.reply = Reply(201, "{}")}});
-  world.Begin({PodText(kA), PodText("b nvidia.com/gpu=1")});
-  EXPECT_EQ(world.BindAgainAndAgain("a", "n2"), "");
+// A pod as another sidecar has bound it, to the first GPU of n1.
+std::string OthersPod() {
   scheduler::Pod other = PodFromText("other nvidia.com/gpu=1 node=n1");
   other.record = scheduler::DeviceRecord{.pod_uid = other.uid, .node = "n1", .agent = "nvidia"};
   other.record->devices = {{.container = "main", .gpu = 0}};
-  world.Event("pods", "ADDED", PodBody(other, other.record));
+  return PodBody(other, other.record);
+}
+
+// "a" has been bound by us, and a scheduler asks for "b" that may be another.
+class MeetingTest : public ::testing::Test {
+ protected:
+  explicit MeetingTest(milliseconds hold = milliseconds{200}) : world(SidecarSettings(hold)) {
+    world.server.On("POST", {{.reply = Reply(201, "{}")}});
+    world.Begin({PodText(kA), PodText("b nvidia.com/gpu=1")});
+    EXPECT_EQ(world.BindAgainAndAgain("a", "n2"), "");
+  }
+  // What is listed because of the question.
+  void List(std::vector<std::string> more) {
+    EXPECT_TRUE(world.server.WaitForWatches("pods", 2));
+    more.push_back(PodText("a nvidia.com/gpu=1 node=n2"));
+    more.push_back(PodText("b nvidia.com/gpu=1"));
+    world.server.Push("pods", WatchList(more));
+  }
+  World world;
+};
+
+// What the sidecar that was asked before has sent may still arrive. Where the last binding is ours,
+// we were that sidecar.
+TEST_F(MeetingTest, HoldsBindingsWhereASidecarIsAskedAfterAnother) {
+  world.Event("pods", "ADDED", OthersPod());
   EXPECT_TRUE(world.ComesTo("other", "bound on n1"));
   const auto asked = std::chrono::steady_clock::now();
   world.cluster->Asked();
+  List({OthersPod()});
   EXPECT_EQ(world.BindAgainAndAgain("b", "n2"), "");
-  EXPECT_GE(std::chrono::steady_clock::now() - asked, hold);
+  EXPECT_GE(std::chrono::steady_clock::now() - asked, milliseconds{200});
 }
 
-TEST(ClusterTest, HoldsNoBindingWhereTheLastOneIsOurs) {
-  World world(SidecarSettings(std::chrono::seconds{1}));
-  world.server.On("POST", {{.reply = Reply(201, "{}")}});
-  world.Begin({PodText(kA), PodText("b nvidia.com/gpu=1")});
-  EXPECT_EQ(world.BindAgainAndAgain("a", "n2"), "");
+// Its watch was dead, and it took the last binding for its own.
+TEST_F(MeetingTest, JudgesBindingsByTheNewList) {
+  world.cluster->Asked();
+  auto early = world.Bind("b", "n1");
+  EXPECT_THAT(BinderWorld::Get(early), HasSubstr("in time"));
+  List({OthersPod()});
+  EXPECT_TRUE(world.ComesTo("other", "bound on n1"));
+  EXPECT_THAT(world.BindAgainAndAgain("b", "n1"), HasSubstr("not enough free GPUs"));
+  EXPECT_EQ(world.server.Count("POST"), 1U) << "of a";
+}
+
+class SlowMeetingTest : public MeetingTest {
+ protected:
+  SlowMeetingTest() : MeetingTest(std::chrono::seconds{1}) {}
+};
+
+TEST_F(SlowMeetingTest, HoldsNoBindingWhereTheLastOneIsOurs) {
   // A held one would be answered after its time, and not be sent.
   world.cluster->Asked();
+  List({});
   auto answer = world.Bind("b", "n2");
   EXPECT_EQ(BinderWorld::Get(answer), "");
 }

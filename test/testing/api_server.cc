@@ -81,9 +81,10 @@ bool ApiServer::WaitForWatches(const std::string& kind, int count) {
 }
 
 void ApiServer::ServeWatch(Peer& peer, const std::string& kind) {
+  int ours = 0;
   {
     const std::lock_guard lock(mutex_);
-    ++watches_[kind];
+    ours = ++watches_[kind];
     changed_.notify_all();
   }
   for (;;) {
@@ -91,8 +92,9 @@ void ApiServer::ServeWatch(Peer& peer, const std::string& kind) {
     {
       std::unique_lock lock(mutex_);
       std::deque<std::string>& pushed = pushed_[kind];
-      changed_.wait(lock, [&] { return is_ending_ || !pushed.empty(); });
-      if (is_ending_) return;
+      const auto is_old = [&] { return watches_[kind] != ours; };
+      changed_.wait(lock, [&] { return is_ending_ || is_old() || !pushed.empty(); });
+      if (is_ending_ || is_old()) return;
       bytes = std::move(pushed.front());
       pushed.pop_front();
     }

@@ -42,7 +42,7 @@ class ApiServer {
   std::size_t Count(std::string_view method);
 
   // The bytes that the watches of "nodes" or "pods" get next, heads of responses included: what one
-  // has sent the next one does not send again.
+  // has sent the next one does not send again. A new watch ends the one before.
   void Push(const std::string& kind, std::string bytes);
   // Whether so many watches of that kind have been asked for, soon.
   bool WaitForWatches(const std::string& kind, int count);
