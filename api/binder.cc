@@ -192,9 +192,10 @@ void Binder::Posted(const std::string& uid, const KubeResult& result) {
 
 void Binder::Refused(const std::string& uid, Open& open, const KubeResult& result) {
   const bool is_busy = !result || result->status == 429;
-  if (is_busy && !open.waiters.empty()) {
-    const std::chrono::seconds asked{result ? result->retry_after_s : 0};
-    Again(uid, std::max<milliseconds>(settings_.retry_delay, asked));
+  const milliseconds asked = std::chrono::seconds{result ? result->retry_after_s : 0};
+  // Nobody waits longer than that, and the devices are for others meanwhile.
+  if (is_busy && !open.waiters.empty() && asked < settings_.answer_timeout) {
+    Again(uid, std::max(settings_.retry_delay, asked));
     return;
   }
   // An earlier POST may be why this one is refused.

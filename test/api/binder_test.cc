@@ -218,6 +218,16 @@ TEST(BinderTest, GivesBackWhatABusyServerDoesNotTakeInTime) {
   EXPECT_EQ(world.server.Count("GET"), 0U);
 }
 
+// kube-scheduler cannot wait so long, and the devices are for others meanwhile.
+TEST(BinderTest, GivesBackAtOnceWhereABusyServerAsksForMoreThanTheTimeLeft) {
+  BinderWorld world;
+  world.Know(kTrain);
+  world.server.On("POST", {Says(429, "too many", "Retry-After: 3600\r\n"), kCreated});
+  EXPECT_THAT(world.BindNow("train", "n1"), HasSubstr("too many"));
+  EXPECT_EQ(world.PlaceOf("train"), "pending");
+  EXPECT_EQ(world.BindNow("train", "n1"), "") << "the next one is sent";
+}
+
 TEST(BinderTest, SendsAgainWhatNobodyHasHeard) {
   std::uint16_t port = 0;
   {
