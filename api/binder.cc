@@ -230,9 +230,14 @@ void Binder::PodRead(const std::string& uid, const KubeResult& result) {
   if (!pod) {  // nobody to ask just now
     spdlog::warn("bind {}/{}: outcome not found out yet: {}", open.binding.args.pod_namespace,
                  open.binding.args.pod_name, ResultText(result));
-    Again(uid, settings_.settle_period);
+    open.read_pause = std::clamp(open.read_pause * 2, settings_.settle_period,
+                                 std::max(settings_.settle_period, settings_.read_pause_max));
+    const milliseconds asked = std::chrono::seconds{result ? result->retry_after_s : 0};
+    Again(uid,
+          std::clamp(asked, open.read_pause, std::max(open.read_pause, settings_.read_pause_max)));
     return;
   }
+  open.read_pause = milliseconds{0};
   switch (StateOf(open.binding, *pod)) {
     case BindingState::kBound:
       TakeOver(*pod);

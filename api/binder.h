@@ -37,6 +37,8 @@ struct BinderSettings {
   std::chrono::milliseconds settle_time{65'000};
   std::chrono::milliseconds retry_delay{200};      // of what was certainly not sent, or unknown
   std::chrono::milliseconds settle_period{2'000};  // between two reads of an open outcome
+  // Twice as long after each read that fails, up to this: the API server has enough to do.
+  std::chrono::milliseconds read_pause_max{16'000};
   // Whether we may bind at all; false: another leads. Asked just before each POST.
   std::function<bool()> may_bind = [] { return true; };
 };
@@ -91,6 +93,7 @@ class Binder {
     bool was_delayed = false;     // the state may have changed since the devices were reserved
     bool may_have_acted = false;  // some POST's outcome is not known
     std::chrono::steady_clock::time_point last_post;
+    std::chrono::milliseconds read_pause{0};  // after the last read, which has failed
   };
   using Time = std::chrono::steady_clock::time_point;
 

@@ -153,6 +153,20 @@ TEST(BinderUnknownTest, GivesNothingBackWhileReadsFail) {
   EXPECT_EQ(world.PlaceOf("train"), "reserved on n1");
 }
 
+// 10, 20, 40 and 80 ms before the second to the fifth read.
+TEST(BinderUnknownTest, AsksLessAndLessOftenWhileReadsFail) {
+  BinderSettings settings = HastySettings();
+  settings.settle_period = milliseconds{10};
+  BinderWorld world(settings);
+  world.Know(kTrain);
+  world.server.On("POST", {Cut()});
+  world.server.On("GET", {Says(429, "too many")});
+  EXPECT_NE(world.BindNow("train", "n1"), "");
+  const auto began = std::chrono::steady_clock::now();
+  world.server.WaitForRequests("GET", world.server.Count("GET") + 4);
+  EXPECT_GE(std::chrono::steady_clock::now() - began, milliseconds{140});
+}
+
 TEST(BinderUnknownTest, FreesTheDevicesOfAPodThatIsGone) {
   BinderWorld world(HastySettings());
   world.Know(kTrain);
