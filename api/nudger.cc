@@ -65,6 +65,12 @@ bool HasPlace(const Snapshot& snapshot, const std::string& uid) {
 
 constexpr std::chrono::minutes kWarningPeriod{1};
 
+// Whether the nudge has not come to the pod, which is still there: not another one of that name.
+bool IsLost(const KubeResult& result) {
+  const bool is_gone = result && (result->status == 404 || result->status == 409);
+  return OutcomeOf(result) != CallOutcome::kDone && !is_gone;
+}
+
 bool IsSameExpectation(const scheduler::Expectation& a, const scheduler::Expectation& b) {
   return a.pod == b.pod && a.kind == b.kind;
 }
@@ -235,17 +241,23 @@ void Nudger::Remind(std::shared_ptr<const Pod> pod) {
     const auto snapshot = store_.Read();
     if (snapshot->FindPod(pod->uid) == nullptr || HasPlace(*snapshot, pod->uid)) return;
     spdlog::info("nudge {}/{}: it has waited long enough", pod->name_space, pod->name);
-    Send(*pod, [](const KubeResult&) {});
+    Send(*pod, [this, pod](const KubeResult& result) {
+      if (!IsLost(result)) return;
+      WarnOf(*pod, result);
+      Remind(pod);
+    });
   });
 }
 
+void Nudger::WarnOf(const Pod& pod, const KubeResult& result) {
+  if (Clock::now() - warned_at_ <= kWarningPeriod) return;
+  warned_at_ = Clock::now();
+  spdlog::warn("nudge {}: {}", pod.name, ResultText(result));
+}
+
 void Nudger::Failed(const Waiting& waiting, const KubeResult& result) {
-  if (Clock::now() - warned_at_ > kWarningPeriod) {
-    warned_at_ = Clock::now();
-    spdlog::warn("nudge {}: {}", waiting.pod->name, ResultText(result));
-  }
-  // Another pod of that name, or none: the place is for the next one.
-  if (result && (result->status == 404 || result->status == 409)) {
+  WarnOf(*waiting.pod, result);
+  if (!IsLost(result)) {  // the place is for the next one
     LookAgain(waiting.judged_on);
     return;
   }

@@ -48,7 +48,7 @@ class Nudger {
   void Refused(std::shared_ptr<const scheduler::Pod> pod, std::vector<std::string> node_names,
                std::shared_ptr<const scheduler::Snapshot> judged_on);
   // The pod has been told to wait for something that need not come, or come to be seen: wakes it
-  // after `follow_up` if it has no place by then.
+  // after `follow_up` if it has no place by then, and again until the API server has taken that.
   void Remind(std::shared_ptr<const scheduler::Pod> pod);
   // Filter has found a node for it, or it is gone.
   void Forget(std::string uid);
@@ -73,6 +73,7 @@ class Nudger {
   void Patch(const std::string& uid, std::shared_ptr<const scheduler::Snapshot> base);
   void Send(const scheduler::Pod& pod, KubeDone done);
   void Failed(const Waiting& waiting, const KubeResult& result);
+  void WarnOf(const scheduler::Pod& pod, const KubeResult& result);
   void LookAgain(const std::shared_ptr<const scheduler::Snapshot>& base);
 
   KubeClient& client_;

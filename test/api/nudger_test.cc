@@ -141,6 +141,16 @@ TEST(NudgerTest, RemindsAPodThatHasNoPlaceYet) {
   EXPECT_THAT(world.Patched(), ElementsAre("a"));
 }
 
+// Nothing else need ever wake it.
+TEST(NudgerTest, RemindsAgainWhereTheServerDidNotTakeIt) {
+  World world({.delay = kDelay, .follow_up = kDelay});
+  world.server.On("PATCH", {{.reply = Reply(429, "{}")}, {.reply = Reply(200, "{}")}});
+  world.Change([](Snapshot& next) { next.PutPod(PodFromText(kA)); });
+  world.nudger->Remind(std::make_shared<const scheduler::Pod>(PodFromText(kA)));
+  EXPECT_THAT(Names(world.server.WaitForRequests("PATCH", 2)), ElementsAre("a", "a"));
+  EXPECT_THAT(world.Patched(), SizeIs(2));
+}
+
 TEST(NudgerTest, PatchesItsOwnAnnotationOfExactlyThatPod) {
   World world;
   world.Refuse("a nvidia.com/gpu=1 namespace=team");
