@@ -1,6 +1,7 @@
 #include "api/leader_election.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include <spdlog/spdlog.h>
@@ -23,6 +24,11 @@ std::optional<nlohmann::json> ObjectOf(const KubeResult& result) {
   auto object = nlohmann::json::parse(result->body, nullptr, false);
   if (!ReadLease(object)) return std::nullopt;
   return object;
+}
+
+// A number that the API server takes, whatever another has written: 32 bits, and not negative.
+int OneMore(int transitions) {
+  return transitions < std::numeric_limits<int>::max() ? transitions + 1 : 0;
 }
 
 }  // namespace
@@ -101,7 +107,7 @@ void LeaderElection::Seen(const nlohmann::json& lease, Clock::time_point began) 
     return;
   }
   LeaseRecord next = OurRecord();
-  next.transitions = record.transitions + (is_ours ? 0 : 1);
+  next.transitions = is_ours ? record.transitions : OneMore(record.transitions);
   if (is_ours) next.acquire_time = record.acquire_time;
   Write(next, began);
 }

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <random>
@@ -108,6 +109,18 @@ TEST(LeaderElectionTest, TakesALeaseThatWasGivenBackAtOnce) {
   const LeaseRecord written = world.Written("PUT");
   EXPECT_EQ(written.holder, "us");
   EXPECT_EQ(written.transitions, 5);
+}
+
+// The API server takes no negative number, and would refuse the write for ever.
+TEST(LeaderElectionTest, CountsTransitionsOnFromTheGreatestNumber) {
+  World world;
+  auto lease = nlohmann::json::parse(LeaseOf(""));
+  lease["spec"]["leaseTransitions"] = std::numeric_limits<int>::max();
+  world.server.On("GET", {{Reply(200, lease.dump())}});
+  world.server.On("PUT", {{Reply(200, LeaseOf("us"))}});
+  world.Begin();
+  EXPECT_TRUE(world.ComesToLead());
+  EXPECT_EQ(world.Written("PUT").transitions, 0);
 }
 
 // The renewTime says 1970: by the clocks the lease ended long ago. What counts is when we saw it.
