@@ -20,6 +20,7 @@
 #include "api/simulate_command.h"
 #include "api/simulate_mig_command.h"
 #include "api/state_files.h"
+#include "api/text_fields.h"
 #include "binpack/strategy.h"
 
 namespace {
@@ -41,6 +42,14 @@ constexpr const char* kPolicyHelp = "Policy file; without it the defaults hold";
 // Runs after the command line has been read; returns the exit code.
 using Command = std::function<int()>;
 
+// What is wrong with a name, which goes into paths of the API server; empty: nothing.
+std::string CheckName(const std::string& name) {
+  return offcut::api::IsDnsSubdomain(name) ? "" : "'" + name + "' is no DNS subdomain (RFC 1123)";
+}
+std::string CheckNamespace(const std::string& name) {
+  return offcut::api::IsDnsLabel(name) ? "" : "'" + name + "' is no DNS label (RFC 1123)";
+}
+
 // Adds the options, and returns what takes over and checks them once they have been read.
 std::function<void()> AddLeaderElection(CLI::App& serve, ServeSettings& settings) {
   static std::int64_t lease_s = settings.lease_duration.count();
@@ -54,9 +63,13 @@ std::function<void()> AddLeaderElection(CLI::App& serve, ServeSettings& settings
                   "and labels its pod offcut.dev/leader=true for the Service to select")
       ->check(CLI::IsMember({"none", "lease", "service"}))
       ->capture_default_str();
-  serve.add_option("--leader-elect-lease-namespace", settings.lease_namespace,
-                   "By default --pod-namespace, or that of the kubeconfig or the service account");
-  serve.add_option("--leader-elect-lease-name", settings.lease_name)->capture_default_str();
+  serve
+      .add_option("--leader-elect-lease-namespace", settings.lease_namespace,
+                  "By default --pod-namespace, or that of the kubeconfig or the service account")
+      ->check(CheckNamespace, "");
+  serve.add_option("--leader-elect-lease-name", settings.lease_name)
+      ->check(CheckName, "")
+      ->capture_default_str();
   serve
       .add_option("--leader-elect-lease-duration", lease_s,
                   "Seconds until a dead leader's lease "
@@ -71,8 +84,12 @@ std::function<void()> AddLeaderElection(CLI::App& serve, ServeSettings& settings
   serve.add_option("--leader-elect-retry-period", retry_s, "Seconds between two tries")
       ->check(CLI::Range(1, 3'600))
       ->capture_default_str();
-  serve.add_option("--pod-name", settings.pod_name, "Our own pod")->envname("POD_NAME");
-  serve.add_option("--pod-namespace", settings.pod_namespace)->envname("POD_NAMESPACE");
+  serve.add_option("--pod-name", settings.pod_name, "Our own pod")
+      ->envname("POD_NAME")
+      ->check(CheckName, "");
+  serve.add_option("--pod-namespace", settings.pod_namespace)
+      ->envname("POD_NAMESPACE")
+      ->check(CheckNamespace, "");
   return [&settings] {
     settings.leader_elect = elect != "none";
     settings.only_leader_answers = elect == "service";

@@ -1,9 +1,17 @@
 #include "api/text_fields.h"
 
+#include <algorithm>
 #include <charconv>
 
 namespace offcut::api {
 namespace {
+
+bool IsLabelOfAnyLength(std::string_view text) {
+  return !text.empty() && text.front() != '-' && text.back() != '-' &&
+         std::ranges::all_of(text, [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
+         });
+}
 
 constexpr std::string_view kBlanks = " \t\r\n";
 
@@ -31,6 +39,18 @@ std::optional<int> ParseField(std::string_view text, int max) {
   if (code != std::errc{} || end != text.data() + text.size()) return std::nullopt;
   if (value < 0 || value > max) return std::nullopt;
   return value;
+}
+
+bool IsDnsLabel(std::string_view text) {
+  constexpr std::size_t kBytesMax = 63;
+  return text.size() <= kBytesMax && IsLabelOfAnyLength(text);
+}
+
+// Kubernetes holds the labels of one to no length of their own.
+bool IsDnsSubdomain(std::string_view text) {
+  constexpr std::size_t kBytesMax = 253;
+  return text.size() <= kBytesMax &&
+         std::ranges::all_of(SplitFields(text, '.'), IsLabelOfAnyLength);
 }
 
 }  // namespace offcut::api

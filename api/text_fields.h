@@ -17,4 +17,9 @@ std::vector<std::string_view> SplitFields(std::string_view text, char separator)
 // The decimal number that is all of `text`; nullopt where it is none or is outside [0, max].
 std::optional<int> ParseField(std::string_view text, int max);
 
+// Whether the text can be a namespace's name (a label of RFC 1123), or any other object's (labels
+// between full stops).
+bool IsDnsLabel(std::string_view text);
+bool IsDnsSubdomain(std::string_view text);
+
 }  // namespace offcut::api

@@ -109,6 +109,14 @@ class CommandLineTest(unittest.TestCase):
         self.assertIn("OFFCUT_TRACES", done.stderr)
         self.assertEqual(done.stdout, "")
 
+    def test_a_name_that_no_object_can_have_is_refused_by_its_flag(self):
+        for flag in ("--leader-elect-lease-name", "--pod-name", "--pod-namespace",
+                     "--leader-elect-lease-namespace"):
+            for name in "a/b", "Upper", "-a", "a b", "..", "a" * 254:
+                code, text = run("serve", "--leader-elect", "lease", f"{flag}={name}")
+                self.assertEqual(code, 2, name)
+                self.assertIn(f"{flag}: '{name}' is no DNS ", text)
+
     def test_files_need_no_leader(self):
         for kind in "lease", "service":
             code, text = run("serve", "--snapshot", self.snapshot, "--leader-elect", kind,
