@@ -16,7 +16,7 @@
 #include "api/gpu_json.h"
 #include "api/gpu_picture.h"
 #include "api/http_answer.h"
-#include "api/policy_file.h"
+#include "api/policy_workload.h"
 #include "binpack/node_state.h"
 #include "binpack/strategy.h"
 #include "scheduler/packing.h"

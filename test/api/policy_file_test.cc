@@ -12,6 +12,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "api/policy_resources.h"
+#include "api/policy_workload.h"
 #include "binpack/strategy.h"
 
 namespace offcut::api {

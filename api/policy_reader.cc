@@ -1,0 +1,198 @@
+#include "api/policy_reader.h"
+
+#include <cmath>
+#include <cstdint>
+#include <utility>
+#include <variant>
+
+#include <nlohmann/json.hpp>
+
+#include "api/closest_word.h"
+
+namespace offcut::api {
+namespace {
+
+// Fields whose names are settled and whose meaning comes with a later version.
+constexpr std::array<std::string_view, 6> kUnsupportedFields = {
+    "/isolation", "/pools", "/tenants", "/tenantSource", "/preemption", "/reclaim"};
+
+void RefuseField(const Member& member, const Place& place, std::span<const Field> fields,
+                 ErrorList& errors) {
+  if (std::ranges::find(kUnsupportedFields, place.pointer) != kUnsupportedFields.end()) {
+    errors.Add(place, PolicyErrorCode::kUnsupportedField, "is not supported by this version");
+    return;
+  }
+  std::vector<std::string_view> names;
+  for (const Field& field : fields) names.push_back(field.name);
+  errors.Add(place, PolicyErrorCode::kUnknownField, "there is no such field",
+             ClosestWord(member.key, names));
+}
+
+}  // namespace
+
+std::string Describe(const Value& value) {
+  struct Describer {
+    std::string operator()(std::monostate) const { return "null"; }
+    std::string operator()(bool boolean) const { return boolean ? "true" : "false"; }
+    std::string operator()(std::int64_t integer) const {
+      return "the number " + std::to_string(integer);
+    }
+    std::string operator()(double number) const {
+      return "the number " + nlohmann::json(number).dump();
+    }
+    std::string operator()(const std::string& text) const { return "the string " + Quoted(text); }
+    std::string operator()(const List& /*list*/) const { return "a list"; }
+    std::string operator()(const Object& /*object*/) const { return "an object"; }
+  };
+  return std::visit(Describer{}, value.content);
+}
+
+void RefuseType(const Value& value, const Place& place, std::string_view allowed,
+                ErrorList& errors) {
+  errors.Add(place, PolicyErrorCode::kWrongType,
+             "got " + Describe(value) + ", allowed " + std::string(allowed));
+}
+
+void RefuseName(std::string_view name, const Place& place, std::string_view allowed,
+                ErrorList& errors) {
+  errors.Add(place, PolicyErrorCode::kInvalidName,
+             "got " + Quoted(name) + ", allowed " + std::string(allowed));
+}
+
+const std::string* ReadString(const Value& value, const Place& place, ErrorList& errors) {
+  const auto* text = std::get_if<std::string>(&value.content);
+  if (text == nullptr) RefuseType(value, place, "a string", errors);
+  return text;
+}
+
+std::optional<bool> ReadBool(const Value& value, const Place& place, ErrorList& errors) {
+  if (const auto* boolean = std::get_if<bool>(&value.content)) return *boolean;
+  RefuseType(value, place, "true or false", errors);
+  return std::nullopt;
+}
+
+std::optional<std::int64_t> ReadInt64(const Value& value, const Place& place, Range range,
+                                      ErrorList& errors) {
+  const std::string allowed =
+      "an integer from " + std::to_string(range.min) + " to " + std::to_string(range.max);
+  double number = 0;
+  if (const auto* integer = std::get_if<std::int64_t>(&value.content)) {
+    number = static_cast<double>(*integer);
+  } else if (const auto* real = std::get_if<double>(&value.content);
+             real != nullptr && *real == std::trunc(*real)) {
+    number = *real;
+  } else {
+    RefuseType(value, place, allowed, errors);
+    return std::nullopt;
+  }
+  if (number < static_cast<double>(range.min) || number > static_cast<double>(range.max)) {
+    errors.Add(place, PolicyErrorCode::kOutOfRange,
+               "got " + Describe(value) + ", allowed " + allowed);
+    return std::nullopt;
+  }
+  return static_cast<std::int64_t>(number);
+}
+
+std::optional<int> ReadInteger(const Value& value, const Place& place, Range range,
+                               ErrorList& errors) {
+  const auto integer = ReadInt64(value, place, range, errors);
+  if (!integer) return std::nullopt;
+  return static_cast<int>(*integer);
+}
+
+const std::string* ReadOneOf(const Value& value, const Place& place,
+                             std::span<const std::string_view> allowed, ErrorList& errors) {
+  std::string list;
+  for (const std::string_view word : allowed) {
+    if (!list.empty()) list += word == allowed.back() ? " or " : ", ";
+    list += Quoted(word);
+  }
+  const auto* text = std::get_if<std::string>(&value.content);
+  if (text == nullptr) {
+    RefuseType(value, place, list, errors);
+    return nullptr;
+  }
+  if (std::ranges::find(allowed, *text) != allowed.end()) return text;
+  errors.Add(place, PolicyErrorCode::kUnknownValue, "got " + Describe(value) + ", allowed " + list,
+             ClosestWord(*text, allowed));
+  return nullptr;
+}
+
+void ReadFields(const Value& value, const Place& place, ErrorList& errors,
+                std::initializer_list<Field> fields) {
+  const auto* object = std::get_if<Object>(&value.content);
+  if (object == nullptr) {
+    RefuseType(value, place, "an object", errors);
+    return;
+  }
+  for (const Member& member : *object) {
+    const std::string pointer = ChildPointer(place.pointer, member.key);
+    const auto* field = std::ranges::find(fields, member.key, &Field::name);
+    if (field == fields.end()) {
+      RefuseField(member, {member.position, pointer}, fields, errors);
+    } else {
+      field->read(member.value, {member.value.position, pointer});
+    }
+  }
+}
+
+const List* ReadList(const Value& value, const Place& place, std::size_t count_max,
+                     std::string_view what, ErrorList& errors) {
+  const auto* list = std::get_if<List>(&value.content);
+  if (list == nullptr) {
+    RefuseType(value, place, "a list of " + std::string(what), errors);
+    return nullptr;
+  }
+  if (list->size() <= count_max) return list;
+  errors.Add(place, PolicyErrorCode::kTooLarge,
+             "got " + std::to_string(list->size()) + " " + std::string(what) + ", allowed " +
+                 std::to_string(count_max));
+  return nullptr;
+}
+
+void ReadModels(const Value& value, const Place& place, std::size_t count_max, ErrorList& errors,
+                std::vector<std::string>& models) {
+  const List* list = ReadList(value, place, count_max, "models", errors);
+  if (list == nullptr) return;
+  for (std::size_t i = 0; i < list->size(); ++i) {
+    const Place item = ItemPlace(place, *list, i);
+    const std::string* model = ReadString((*list)[i], item, errors);
+    if (model == nullptr) continue;
+    if (model->empty() || model->size() > kMaxNameBytes) {
+      RefuseName(*model, item, "1 to 63 bytes, in which * matches any text", errors);
+      continue;
+    }
+    models.push_back(*model);
+  }
+}
+
+Place ItemPlace(const Place& place, const List& list, std::size_t index) {
+  return {list[index].position, ChildPointer(place.pointer, std::to_string(index))};
+}
+
+const Member* FindMember(const Object& object, std::string_view key) {
+  const auto found = std::ranges::find(object, key, &Member::key);
+  return found == object.end() ? nullptr : &*found;
+}
+
+bool IsAlphanumeric(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+}
+
+bool IsNameCharacter(char c) { return IsAlphanumeric(c) || c == '-' || c == '_' || c == '.'; }
+
+bool IsDomain(std::string_view domain, std::size_t bytes_max) {
+  if (domain.empty() || domain.size() > bytes_max) return false;
+  const auto is_inner = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
+  };
+  while (true) {
+    const std::string_view label = domain.substr(0, domain.find('.'));
+    if (label.empty() || label.front() == '-' || label.back() == '-') return false;
+    if (!std::ranges::all_of(label, is_inner)) return false;
+    if (label.size() == domain.size()) return true;
+    domain.remove_prefix(label.size() + 1);
+  }
+}
+
+}  // namespace offcut::api
