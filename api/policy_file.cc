@@ -9,6 +9,7 @@
 #include "api/document.h"
 #include "api/policy_reader.h"
 #include "api/policy_resources.h"
+#include "api/policy_tenants.h"
 #include "api/policy_workload.h"
 #include "binpack/strategy.h"
 
@@ -75,6 +76,10 @@ scheduler::Policy ReadRoot(const Value& root, std::span<const std::string_view> 
                    ReadOneOf(v, p, std::span(&allowed, 1), errors);
                  }};
   };
+  TenancySections tenancy;
+  const auto section = [](std::string_view field, Section& out) {
+    return Field{field, [&out](const Value& v, const Place& p) { out = {&v, p}; }};
+  };
   const Place place{root.position, ""};
   ReadFields(root, place, errors,
              {{"$schema", [&](const Value& v, const Place& p) { ReadString(v, p, errors); }},
@@ -88,9 +93,13 @@ scheduler::Policy ReadRoot(const Value& root, std::span<const std::string_view> 
                }},
               {"packing", [&](const Value& v,
                               const Place& p) { ReadPacking(v, p, strategies, errors, policy); }},
-              {"resources", [&](const Value& v, const Place& p) {
-                 ReadResources(v, p, errors, policy.resources);
-               }}});
+              {"resources", [&](const Value& v,
+                                const Place& p) { ReadResources(v, p, errors, policy.resources); }},
+              section("pools", tenancy.pools),
+              section("tenantSource", tenancy.tenant_source),
+              section("isolation", tenancy.isolation),
+              section("tenants", tenancy.tenants)});
+  policy.tenancy = ReadTenancy(tenancy, errors);
   const auto* object = std::get_if<Object>(&root.content);
   if (object == nullptr) return policy;
   for (const auto& [field, constant] :
@@ -138,6 +147,7 @@ std::string PrintPolicy(const scheduler::Policy& policy) {
   packing["weights"]["gpu"] = policy.packing->weights.gpu;
   packing["weights"]["cpu"] = policy.packing->weights.cpu;
   out["resources"] = ToJson(policy.resources);
+  if (policy.tenancy != nullptr) PrintTenancy(*policy.tenancy, out);
   return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

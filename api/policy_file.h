@@ -24,9 +24,9 @@ inline constexpr int kMaxPackingWeight = 1000;
 std::expected<scheduler::Policy, std::vector<PolicyError>> ReadPolicy(
     std::string_view text, std::string_view file, std::span<const std::string_view> strategies);
 
-// Returns `policy` as JSON with every default written out and a final line feed; what is derived
-// where it is not declared (the target workload) is left out. ReadPolicy() makes the same policy of
-// it.
+// Returns `policy` as JSON with every default written out and a final line feed; left out are
+// the target workload where it is not declared, for it is derived, and tenants where there are
+// none. ReadPolicy() makes the same policy of it.
 std::string PrintPolicy(const scheduler::Policy& policy);
 
 }  // namespace offcut::api

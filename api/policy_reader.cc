@@ -13,8 +13,7 @@ namespace offcut::api {
 namespace {
 
 // Fields whose names are settled and whose meaning comes with a later version.
-constexpr std::array<std::string_view, 6> kUnsupportedFields = {
-    "/isolation", "/pools", "/tenants", "/tenantSource", "/preemption", "/reclaim"};
+constexpr std::array<std::string_view, 2> kUnsupportedFields = {"/preemption", "/reclaim"};
 
 void RefuseField(const Member& member, const Place& place, std::span<const Field> fields,
                  ErrorList& errors) {
@@ -136,6 +135,17 @@ void ReadFields(const Value& value, const Place& place, ErrorList& errors,
   }
 }
 
+void RequireFields(const Value& value, const Place& place, ErrorList& errors,
+                   std::initializer_list<std::string_view> fields) {
+  const auto* object = std::get_if<Object>(&value.content);
+  if (object == nullptr) return;
+  for (const std::string_view field : fields) {
+    if (FindMember(*object, field) != nullptr) continue;
+    errors.Add({place.position, ChildPointer(place.pointer, field)}, PolicyErrorCode::kMissingField,
+               "must be there");
+  }
+}
+
 const List* ReadList(const Value& value, const Place& place, std::size_t count_max,
                      std::string_view what, ErrorList& errors) {
   const auto* list = std::get_if<List>(&value.content);
@@ -180,6 +190,10 @@ bool IsAlphanumeric(char c) {
 }
 
 bool IsNameCharacter(char c) { return IsAlphanumeric(c) || c == '-' || c == '_' || c == '.'; }
+
+bool IsDnsLabel(std::string_view text) {
+  return IsDomain(text, kMaxNameBytes) && text.find('.') == std::string_view::npos;
+}
 
 bool IsDomain(std::string_view domain, std::size_t bytes_max) {
   if (domain.empty() || domain.size() > bytes_max) return false;

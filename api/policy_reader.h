@@ -86,6 +86,16 @@ struct Field {
 void ReadFields(const Value& value, const Place& place, ErrorList& errors,
                 std::initializer_list<Field> fields);
 
+// A field of the document. Null: it is not there.
+struct Section {
+  const Value* value = nullptr;
+  Place place;
+};
+
+// An error for each of the fields that an object lacks.
+void RequireFields(const Value& value, const Place& place, ErrorList& errors,
+                   std::initializer_list<std::string_view> fields);
+
 // The items of a list of at most `count_max`, or nullptr and an error. `what` are they: "tenants".
 const List* ReadList(const Value& value, const Place& place, std::size_t count_max,
                      std::string_view what, ErrorList& errors);
@@ -102,6 +112,9 @@ const Member* FindMember(const Object& object, std::string_view key);
 
 bool IsAlphanumeric(char c);   // of ASCII
 bool IsNameCharacter(char c);  // alphanumeric, '-', '_' or '.'
+inline constexpr std::string_view kDnsLabelAllowed =
+    "at most 63 lower case letters, digits and inner '-'";
+bool IsDnsLabel(std::string_view text);
 // Labels of lower case letters, digits and inner dashes between full stops (RFC 1123).
 bool IsDomain(std::string_view domain, std::size_t bytes_max);
 

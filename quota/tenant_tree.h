@@ -61,6 +61,7 @@ struct QuotaSpec {
   std::optional<std::int64_t> guarantee;        // not said: the sum of its children's
   std::optional<std::int64_t> borrowing_limit;  // not said: unlimited; 0: none
   std::optional<std::int64_t> lending_limit;    // not said: unlimited; 0: none
+  bool operator==(const QuotaSpec&) const = default;
 };
 
 struct TenantSpec {
@@ -68,6 +69,7 @@ struct TenantSpec {
   std::string parent;  // empty: none
   std::int64_t weight_micro = kWeightOne;
   std::vector<QuotaSpec> quotas;
+  bool operator==(const TenantSpec&) const = default;
 };
 
 enum class TenantFaultKind {

@@ -33,6 +33,7 @@ enum class Sharers : std::uint8_t { kAnyone, kSameTenant, kSameNamespace };
 struct SharingRule {
   Sharers sharers = Sharers::kAnyone;
   bool is_required = false;  // else it is a wish, which the score knows of
+  bool operator==(const SharingRule&) const = default;
 };
 
 struct IsolationRules {
@@ -41,6 +42,7 @@ struct IsolationRules {
   SharingRule hami;
   // Whether a pod on a time-sliced GPU may declare more memory than its slot's part.
   bool allows_memory_overcommit = false;
+  bool operator==(const IsolationRules&) const = default;
 };
 
 // Of nodes that the provider may take back (spot, preemptible).
@@ -70,12 +72,16 @@ inline constexpr std::string_view kDefaultPool = "default";
 struct PoolSpec {
   std::string name;
   std::vector<std::string> models;
+  bool operator==(const PoolSpec&) const = default;
 };
 
 struct Tenancy {
   std::shared_ptr<const quota::TenantTree> tree;  // never null
-  std::vector<TenantRules> rules;                 // by index in the tree; own ones and inherited
-  std::vector<PoolSpec> pools;                    // of several that name a model, the first counts
+  // What the tree was built from, as the policy has it; quota::Tenant::spec is an index in it. For
+  // whoever shows the policy: decisions go by the tree.
+  std::vector<quota::TenantSpec> specs;
+  std::vector<TenantRules> rules;  // by index in the tree; own ones and inherited
+  std::vector<PoolSpec> pools;     // of several that name a model, the first counts
   std::map<std::string, int, std::less<>> by_namespace;
   // By namespace: the tenants that a pod there may name by the label offcut.dev/tenant.
   std::map<std::string, std::vector<int>, std::less<>> by_label_in;

@@ -177,8 +177,7 @@ TEST(PolicyFileTest, TakesTheStrategiesThatItsCallerNames) {
 }
 
 TEST(PolicyFileTest, SaysThatALaterVersionsFieldIsNotSupported) {
-  for (const std::string field :
-       {"isolation", "pools", "tenants", "tenantSource", "preemption", "reclaim"}) {
+  for (const std::string field : {"preemption", "reclaim"}) {
     EXPECT_THAT(
         ErrorsOf(ReadBody(field + ": {}")),
         ElementsAre("3:1 unsupported-field /" + field + ": is not supported by this version"));

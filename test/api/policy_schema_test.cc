@@ -52,6 +52,28 @@ TEST(PolicySchemaTest, HasTheDefaultsOfThePolicy) {
   EXPECT_EQ(DefaultsOf(Json::parse(PolicySchema())), Json::parse(PrintPolicy({})));
 }
 
+// They are not printed where no tenants are said, and so stand in definitions.
+TEST(PolicySchemaTest, HasTheDefaultsOfTenants) {
+  const Json definitions = Json::parse(PolicySchema()).at("definitions");
+  const auto policy = ReadPolicy(
+      "{\"apiVersion\": \"offcut.dev/v1alpha1\", \"kind\": \"Policy\", "
+      "\"tenantSource\": \"kueue\", \"tenants\": [{\"name\": \"a\"}]}",
+      "p", StrategyNames());
+  ASSERT_TRUE(policy);
+  const Json printed = Json::parse(PrintPolicy(*policy));
+  const Json& tenant = definitions.at("tenant").at("properties");
+  for (const char* field : {"weight", "queues", "minIsolation", "spot", "quotas"}) {
+    EXPECT_EQ(printed["tenants"][0][field], tenant.at(field).at("default")) << field;
+  }
+  for (const char* field : {"namespaces", "labelNamespaces"}) {
+    EXPECT_EQ(printed["tenants"][0][field], definitions.at("namespaces").at("default")) << field;
+  }
+  const Json rule = DefaultsOf(definitions.at("sharingRule"));
+  EXPECT_EQ(
+      printed["isolation"],
+      (Json{{"timeSlicing", rule}, {"mps", rule}, {"hami", rule}, {"memoryOvercommit", false}}));
+}
+
 // The schema's half of these two is policy_schema_test.py.
 TEST(PolicySchemaTest, TakesNoValidCaseThatTheReaderRefuses) {
   const Json cases = Json::parse(FileText("test/api/policy_cases.json"));

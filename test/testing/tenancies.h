@@ -21,6 +21,7 @@ inline scheduler::Tenancy TenancyOf(const std::vector<quota::TenantSpec>& specs,
   scheduler::Tenancy tenancy;
   tenancy.rules.resize(tree->tenants.size());
   tenancy.tree = std::make_shared<const quota::TenantTree>(*std::move(tree));
+  tenancy.specs = specs;
   tenancy.pools = std::move(pools);
   return tenancy;
 }
