@@ -33,6 +33,7 @@ using offcut::api::MigSimulationSettings;
 using offcut::api::PolicyReport;
 using offcut::api::ServeSettings;
 using offcut::api::SimulateSettings;
+using offcut::api::ValidateSettings;
 
 constexpr const char* kSnapshotHelp =
     "File as `kubectl get nodes,pods -A -o json` (or yaml) prints it; - is standard input; may be "
@@ -279,20 +280,25 @@ void AddKubeConfig(CLI::App& app, Command& command) {
 }
 
 void AddPolicy(CLI::App& app, Command& command) {
-  static std::vector<std::string> files;
+  static ValidateSettings settings;
   static std::string output = "text";
   CLI::App* policy = app.add_subcommand("policy", "Work on policy files");
   policy->require_subcommand(1);
   CLI::App* validate = policy->add_subcommand("validate", "Report everything wrong with a policy");
-  validate->add_option("files", files, "Policy files; - is standard input")->required();
+  validate->add_option("files", settings.files, "Policy files; - is standard input")->required();
+  validate
+      ->add_option("--snapshot", settings.snapshot_files,
+                   "The cluster that the policy is for, to compare guarantees and pools with. " +
+                       std::string(kSnapshotHelp))
+      ->allow_extra_args(false);
   validate->add_option("-o,--output", output, "text or json")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
   validate->callback([&command] {
     command = [] {
-      return offcut::api::ValidatePolicies(
-          files, output == "json" ? PolicyReport::kJson : PolicyReport::kText,
-          offcut::api::StrategyNames(), std::cin, std::cout, std::cerr);
+      settings.report = output == "json" ? PolicyReport::kJson : PolicyReport::kText;
+      return offcut::api::ValidatePolicies(settings, offcut::api::StrategyNames(), std::cin,
+                                           std::cout, std::cerr);
     };
   });
   policy->add_subcommand("schema", "Print the JSON Schema of policies")->callback([&command] {

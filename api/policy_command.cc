@@ -15,8 +15,11 @@
 
 #include "api/document.h"
 #include "api/error.h"
+#include "api/policy_check.h"
 #include "api/policy_file.h"
 #include "api/policy_schema.h"
+#include "api/state_files.h"
+#include "scheduler/snapshot.h"
 
 namespace offcut::api {
 namespace {
@@ -63,8 +66,8 @@ std::string OnOneLine(std::string_view text) {
 
 std::string ToLine(const PolicyError& error) {
   std::string line = OnOneLine(error.file) + ":" + std::to_string(error.line) + ":" +
-                     std::to_string(error.column) + ": error " + std::string(CodeText(error.code)) +
-                     ": ";
+                     std::to_string(error.column) + (error.is_warning ? ": warning " : ": error ") +
+                     std::string(CodeText(error.code)) + ": ";
   if (!error.pointer.empty()) line += OnOneLine(error.pointer) + ": ";
   line += error.message;
   if (!error.suggestion.empty()) line += " (did you mean " + Quoted(error.suggestion) + "?)";
@@ -86,26 +89,53 @@ struct FileResult {
   std::string name;
   std::optional<Error> read_error;
   std::vector<PolicyError> errors;
+  std::vector<PolicyError> warnings;
   bool IsValid() const { return !read_error && errors.empty(); }
 };
 
-FileResult ValidateFile(const std::string& file, std::span<const std::string_view> strategies,
-                        std::istream& in) {
-  FileResult result{
-      .name = file == kStandardInput ? "<stdin>" : file, .read_error = std::nullopt, .errors = {}};
+// Beside the cluster, if there is one. The snapshot is read for each policy: what it holds depends
+// on the names of its resources.
+void CheckFile(std::string_view text, const scheduler::Policy& policy,
+               const std::vector<std::string>& snapshot_files, std::ostream& err,
+               FileResult& result) {
+  std::optional<scheduler::Snapshot> snapshot;
+  if (!snapshot_files.empty()) {
+    auto loaded = LoadSnapshot(snapshot_files, policy,
+                               [&err](std::string_view line) { err << line << '\n'; });
+    if (!loaded) {
+      result.read_error = loaded.error();
+      return;
+    }
+    snapshot = *std::move(loaded);
+  }
+  for (PolicyError& found :
+       CheckPolicy(text, result.name, policy, snapshot ? &*snapshot : nullptr)) {
+    (found.is_warning ? result.warnings : result.errors).push_back(std::move(found));
+  }
+}
+
+FileResult ValidateFile(const std::string& file, const std::vector<std::string>& snapshot_files,
+                        std::span<const std::string_view> strategies, std::istream& in,
+                        std::ostream& err) {
+  FileResult result{.name = file == kStandardInput ? "<stdin>" : file};
   const auto text = ReadPolicyText(file, in);
   if (!text) {
     result.read_error = text.error();
     return result;
   }
   auto policy = ReadPolicy(*text, result.name, strategies);
-  if (!policy) result.errors = std::move(policy.error());
+  if (policy) {
+    CheckFile(*text, *policy, snapshot_files, err, result);
+  } else {
+    result.errors = std::move(policy.error());
+  }
   return result;
 }
 
 void ReportText(std::span<const FileResult> results, std::ostream& out) {
   for (const FileResult& result : results) {
     for (const PolicyError& error : result.errors) out << ToLine(error) << '\n';
+    for (const PolicyError& warning : result.warnings) out << ToLine(warning) << '\n';
     if (result.IsValid()) out << OnOneLine(result.name) << ": valid\n";
   }
 }
@@ -122,6 +152,7 @@ void ReportJson(std::span<const FileResult> results, std::ostream& out) {
       file["errors"] = Json::array();
       for (const PolicyError& error : result.errors) file["errors"].push_back(ToJson(error));
     }
+    for (const PolicyError& warning : result.warnings) file["warnings"].push_back(ToJson(warning));
     files.push_back(std::move(file));
   }
   Json report;
@@ -132,21 +163,25 @@ void ReportJson(std::span<const FileResult> results, std::ostream& out) {
 
 }  // namespace
 
-int ValidatePolicies(std::span<const std::string> files, PolicyReport report,
-                     std::span<const std::string_view> strategies, std::istream& in,
-                     std::ostream& out, std::ostream& err) {
-  if (files.empty()) {
+int ValidatePolicies(const ValidateSettings& settings, std::span<const std::string_view> strategies,
+                     std::istream& in, std::ostream& out, std::ostream& err) {
+  if (settings.files.empty()) {
     err << "no policy file is named\n";
     return kExitCannotRead;
   }
+  if (std::ranges::count(settings.snapshot_files, kStandardInput) > 0 &&
+      (settings.files.size() > 1 || settings.files.front() == kStandardInput)) {
+    err << "a snapshot on standard input is for one policy, from a file\n";
+    return kExitCannotRead;
+  }
   std::vector<FileResult> results;
-  for (const std::string& file : files) {
-    results.push_back(ValidateFile(file, strategies, in));
+  for (const std::string& file : settings.files) {
+    results.push_back(ValidateFile(file, settings.snapshot_files, strategies, in, err));
     if (results.back().read_error) {
       err << OnOneLine(results.back().name) << ": " << results.back().read_error->message << '\n';
     }
   }
-  if (report == PolicyReport::kJson) {
+  if (settings.report == PolicyReport::kJson) {
     ReportJson(results, out);
   } else {
     ReportText(results, out);

@@ -32,6 +32,12 @@ std::string_view CodeText(PolicyErrorCode code) {
       return "name-conflict";
     case PolicyErrorCode::kConflict:
       return "conflict";
+    case PolicyErrorCode::kUnreachableTenant:
+      return "unreachable-tenant";
+    case PolicyErrorCode::kBeyondCluster:
+      return "beyond-cluster";
+    case PolicyErrorCode::kEmptyPool:
+      return "empty-pool";
     case PolicyErrorCode::kTooManyErrors:
       return "too-many-errors";
   }

@@ -23,9 +23,12 @@ enum class PolicyErrorCode {
   kWrongType,
   kUnknownValue,  // not one of the values allowed
   kOutOfRange,
-  kInvalidName,    // not an extended resource name, or the part of one that is asked for
-  kNameConflict,   // two resources with one name
-  kConflict,       // fields that do not go together
+  kInvalidName,   // not an extended resource name, or the part of one that is asked for
+  kNameConflict,  // two resources with one name
+  kConflict,      // fields that do not go together
+  kUnreachableTenant,
+  kBeyondCluster,  // more is guaranteed than the cluster has
+  kEmptyPool,      // no node has a GPU of it
   kTooManyErrors,  // the last of kMaxPolicyErrors + 1: there may be more
 };
 
@@ -38,8 +41,9 @@ struct PolicyError {
   int column = 1;       // from 1, in bytes
   std::string pointer;  // RFC 6901: "/packing/strategy"; empty: the document
   PolicyErrorCode code = PolicyErrorCode::kSyntax;
-  std::string message;     // for a person; lower case, no final full stop
-  std::string suggestion;  // the word that was probably meant; empty: none comes close
+  std::string message;      // for a person; lower case, no final full stop
+  std::string suggestion;   // the word that was probably meant; empty: none comes close
+  bool is_warning = false;  // the policy can be used all the same
 };
 
 // Where a value stands.

@@ -27,6 +27,20 @@ void RefuseField(const Member& member, const Place& place, std::span<const Field
              ClosestWord(member.key, names));
 }
 
+// The member or item whose pointer ends in `token`, "/name", or nullptr.
+const Value* FindChild(const Value& value, std::string_view token) {
+  if (const auto* object = std::get_if<Object>(&value.content)) {
+    for (const Member& member : *object) {
+      if (ChildPointer("", member.key) == token) return &member.value;
+    }
+  } else if (const auto* list = std::get_if<List>(&value.content)) {
+    for (std::size_t i = 0; i < list->size(); ++i) {
+      if (ChildPointer("", std::to_string(i)) == token) return &(*list)[i];
+    }
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 std::string Describe(const Value& value) {
@@ -174,6 +188,19 @@ void ReadModels(const Value& value, const Place& place, std::size_t count_max, E
     }
     models.push_back(*model);
   }
+}
+
+Place FindPlace(const Value& root, std::string_view pointer) {
+  const Value* at = &root;
+  std::string_view rest = pointer;
+  while (!rest.empty()) {
+    const std::string_view token = rest.substr(0, rest.find('/', 1));
+    const Value* child = FindChild(*at, token);
+    if (child == nullptr) break;
+    at = child;
+    rest.remove_prefix(token.size());
+  }
+  return {at->position, std::string(pointer)};
 }
 
 Place ItemPlace(const Place& place, const List& list, std::size_t index) {

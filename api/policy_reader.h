@@ -104,6 +104,9 @@ const List* ReadList(const Value& value, const Place& place, std::size_t count_m
 void ReadModels(const Value& value, const Place& place, std::size_t count_max, ErrorList& errors,
                 std::vector<std::string>& models);
 
+// Where the value that the pointer names stands; of one that is not there, the nearest above it.
+Place FindPlace(const Value& root, std::string_view pointer);
+
 // Where the item of the list at `place` stands.
 Place ItemPlace(const Place& place, const List& list, std::size_t index);
 

@@ -79,6 +79,7 @@ class CommandLineTest(unittest.TestCase):
             ("kube-config",): ("--policy", "--url-prefix", "--ca-file", "--scheduler-name",
                                "--leader-elect-resource-name"),
             ("explain", "pod"): ("--snapshot", "--policy"),
+            ("policy", "validate"): ("--snapshot",),
         }.items():
             for flag in flags:
                 code, text = run(*command, flag, "")

@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "api/document.h"
+#include "api/policy_error.h"
 #include "api/policy_schema.h"
 
 namespace offcut::api {
@@ -49,11 +50,14 @@ class PolicyCommandTest : public ::testing::Test {
   }
 
   static Outcome Run(const std::vector<std::string>& files,
-                     PolicyReport report = PolicyReport::kText, std::string_view stdin_text = "") {
+                     PolicyReport report = PolicyReport::kText, std::string_view stdin_text = "",
+                     const std::vector<std::string>& snapshot_files = {}) {
     std::istringstream in{std::string(stdin_text)};
     std::ostringstream out;
     std::ostringstream err;
-    const int exit_code = ValidatePolicies(files, report, kStrategies, in, out, err);
+    const int exit_code =
+        ValidatePolicies({.files = files, .snapshot_files = snapshot_files, .report = report},
+                         kStrategies, in, out, err);
     return {exit_code, out.str(), err.str()};
   }
 
@@ -114,8 +118,7 @@ TEST_F(PolicyCommandTest, ReadsADashFromStandardInput) {
 TEST_F(PolicyCommandTest, ReadsNoMoreThanTheLimitAndOneByte) {
   std::istringstream in(std::string(kMaxDocumentBytes + 100, '#'));
   std::ostringstream out;
-  const std::vector<std::string> files = {"-"};
-  EXPECT_EQ(ValidatePolicies(files, PolicyReport::kText, kStrategies, in, out, out), 1);
+  EXPECT_EQ(ValidatePolicies({.files = {"-"}}, kStrategies, in, out, out), 1);
   EXPECT_THAT(out.str(), HasSubstr("error too-large"));
   EXPECT_EQ(in.tellg(), static_cast<std::streamoff>(kMaxDocumentBytes + 1));
 }
@@ -152,6 +155,102 @@ TEST_F(PolicyCommandTest, ReportsAllFilesInOneJsonObject) {
             {"message", "there is no such field"}}}}},
         {{"file", absent}, {"valid", false}, {"cannotRead", "No such file or directory"}}}}};
   EXPECT_EQ(Json::parse(outcome.out), expected);
+}
+
+// Two nodes of two A100-40GB and of one T4.
+constexpr std::string_view kCluster = R"(apiVersion: v1
+kind: List
+items:
+- apiVersion: v1
+  kind: Node
+  metadata: {name: a, labels: {nvidia.com/gpu.product: NVIDIA-A100-SXM4-40GB}}
+  status: {allocatable: {nvidia.com/gpu: "2", cpu: "8", memory: 64Gi, pods: "110"}}
+- apiVersion: v1
+  kind: Node
+  metadata: {name: t, labels: {nvidia.com/gpu.product: Tesla-T4}}
+  status: {allocatable: {nvidia.com/gpu: "1", cpu: "8", memory: 64Gi, pods: "110"}}
+)";
+
+std::string Guarantees(std::string_view a100, std::string_view all) {
+  return std::string(kValid) +
+         "pools: [{name: a100, models: [A100*]}]\n"
+         "tenants:\n"
+         "- {name: x, namespaces: [x], quotas: [{pool: a100, guarantee: {devices: " +
+         std::string(a100) +
+         "}}]}\n"
+         "- {name: y, namespaces: [y], quotas: [{pool: a100, guarantee: {devices: \"1/2\"}}, "
+         "{pool: \"*\", guarantee: {devices: " +
+         std::string(all) + "}}]}\n";
+}
+
+TEST_F(PolicyCommandTest, NamesGuaranteesOfRootsBeyondTheCluster) {
+  const std::string cluster = Write(kCluster);
+  const std::string fits = Write(Guarantees("\"3/2\"", "3"));
+  EXPECT_EQ(Run({fits}, PolicyReport::kText, "", {cluster}).out, fits + ": valid\n");
+  const std::string beyond = Write(Guarantees("2", "4"));
+  const Outcome outcome = Run({beyond}, PolicyReport::kText, "", {cluster});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_EQ(outcome.out, beyond +
+                             ":5:1: error beyond-cluster: /tenants: the tenants without parent are "
+                             "guaranteed 4 GPUs of all pools together, which has 3 GPUs\n" +
+                             beyond +
+                             ":5:1: error beyond-cluster: /tenants: the tenants without parent are "
+                             "guaranteed 5/2 GPUs of pool \"a100\", which has 2 GPUs\n");
+}
+
+TEST_F(PolicyCommandTest, WarnsOfAPoolThatNoNodeHasAGpuOf) {
+  const std::string file = Write(std::string(kValid) +
+                                 "pools:\n- {name: t4, models: [Tesla-T4]}\n"
+                                 "- {name: b200, models: [B200*]}\n");
+  const Outcome outcome = Run({file}, PolicyReport::kText, "", {Write(kCluster)});
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_EQ(outcome.out,
+            file + ":5:3: warning empty-pool: /pools/1: no node has a GPU of pool \"b200\"\n" +
+                file + ": valid\n");
+}
+
+// below has a namespace, and so above is reached through it.
+TEST_F(PolicyCommandTest, WarnsOfATenantThatNoPodCanBeOf) {
+  const std::string file = Write(std::string(kValid) +
+                                 "tenants:\n"
+                                 "- {name: above}\n"
+                                 "- {name: below, parent: above, namespaces: [n]}\n"
+                                 "- {name: nobody, parent: above}\n"
+                                 "- {name: labelled, labelNamespaces: [n]}\n");
+  const Outcome text = Run({file});
+  EXPECT_EQ(text.exit_code, 0);
+  EXPECT_THAT(text.out,
+              StartsWith(file + ":6:3: warning unreachable-tenant: /tenants/2: no pod can be of "
+                                "tenant \"nobody\": "));
+  EXPECT_THAT(text.out, ::testing::EndsWith(file + ": valid\n"));
+  const auto json = nlohmann::json::parse(Run({file}, PolicyReport::kJson).out);
+  EXPECT_EQ(json["valid"], true);
+  EXPECT_EQ(json["files"][0]["errors"], nlohmann::json::array());
+  EXPECT_EQ(json["files"][0]["warnings"][0]["code"], "unreachable-tenant");
+}
+
+TEST_F(PolicyCommandTest, TellsErrorsHoweverManyWarningsThereAre) {
+  std::string text = Guarantees("2", "3");
+  for (std::size_t i = 0; i < kMaxPolicyErrors; ++i) {
+    text += "- {name: nobody-" + std::to_string(i) + "}\n";
+  }
+  const Outcome outcome = Run({Write(text)}, PolicyReport::kText, "", {Write(kCluster)});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.out, HasSubstr("error beyond-cluster"));
+}
+
+TEST_F(PolicyCommandTest, ExitsWith2WhereTheSnapshotCannotBeRead) {
+  const std::string file = Write(kValid);
+  const Outcome outcome = Run({file}, PolicyReport::kText, "", {(folder_ / "absent").string()});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("absent"));
+  EXPECT_THAT(outcome.out, IsEmpty());
+}
+
+TEST_F(PolicyCommandTest, ReadsStandardInputOnce) {
+  const std::string file = Write(kValid);
+  EXPECT_EQ(Run({"-"}, PolicyReport::kText, kValid, {"-"}).exit_code, 2);
+  EXPECT_EQ(Run({file, file}, PolicyReport::kText, kValid, {"-"}).exit_code, 2);
 }
 
 TEST_F(PolicyCommandTest, PrintsTheSchema) {
