@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "api/text_fields.h"
 #include "quota/tenant_tree.h"
 
 namespace offcut::api {

@@ -218,22 +218,4 @@ bool IsAlphanumeric(char c) {
 
 bool IsNameCharacter(char c) { return IsAlphanumeric(c) || c == '-' || c == '_' || c == '.'; }
 
-bool IsDnsLabel(std::string_view text) {
-  return IsDomain(text, kMaxNameBytes) && text.find('.') == std::string_view::npos;
-}
-
-bool IsDomain(std::string_view domain, std::size_t bytes_max) {
-  if (domain.empty() || domain.size() > bytes_max) return false;
-  const auto is_inner = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
-  };
-  while (true) {
-    const std::string_view label = domain.substr(0, domain.find('.'));
-    if (label.empty() || label.front() == '-' || label.back() == '-') return false;
-    if (!std::ranges::all_of(label, is_inner)) return false;
-    if (label.size() == domain.size()) return true;
-    domain.remove_prefix(label.size() + 1);
-  }
-}
-
 }  // namespace offcut::api

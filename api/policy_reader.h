@@ -115,10 +115,8 @@ const Member* FindMember(const Object& object, std::string_view key);
 
 bool IsAlphanumeric(char c);   // of ASCII
 bool IsNameCharacter(char c);  // alphanumeric, '-', '_' or '.'
+// Of what IsDnsLabel() in api/text_fields.h accepts.
 inline constexpr std::string_view kDnsLabelAllowed =
     "at most 63 lower case letters, digits and inner '-'";
-bool IsDnsLabel(std::string_view text);
-// Labels of lower case letters, digits and inner dashes between full stops (RFC 1123).
-bool IsDomain(std::string_view domain, std::size_t bytes_max);
 
 }  // namespace offcut::api

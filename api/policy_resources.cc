@@ -12,6 +12,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "api/text_fields.h"
+
 namespace offcut::api {
 namespace {
 
@@ -23,7 +25,8 @@ constexpr std::size_t kMaxDomainBytes = 253 - std::string_view("requests.").size
 // Whether `text` is how an extended resource's name may begin, at least one byte past its '/'.
 bool IsNamePrefix(std::string_view text) {
   const std::size_t slash = text.find('/');
-  if (slash == std::string_view::npos || !IsDomain(text.substr(0, slash), kMaxDomainBytes))
+  if (slash == std::string_view::npos || slash > kMaxDomainBytes ||
+      !IsDnsSubdomain(text.substr(0, slash)))
     return false;
   if (text.starts_with("requests.") || text.find("kubernetes.io/") != text.npos) return false;
   const std::string_view name = text.substr(slash + 1);

@@ -18,6 +18,7 @@
 #include "api/closest_word.h"
 #include "api/policy_pools.h"
 #include "api/policy_quota.h"
+#include "api/text_fields.h"
 #include "quota/tenant_tree.h"
 
 namespace offcut::api {
@@ -44,8 +45,6 @@ constexpr std::array kLevels = {EnumName<IsolationLevel>{"none", IsolationLevel:
 constexpr std::array kSpotUses = {EnumName<SpotUse>{"allow", SpotUse::kAllow},
                                   EnumName<SpotUse>{"avoid", SpotUse::kAvoid},
                                   EnumName<SpotUse>{"never", SpotUse::kNever}};
-
-constexpr std::size_t kMaxQueueNameBytes = 253;  // of an object's name: a DNS subdomain
 
 // A tenant as the text has it, and where.
 struct TenantText {
@@ -122,8 +121,7 @@ std::vector<NamedPlace> ReadNamespaces(const Value& value, const Place& place, E
 }
 
 std::vector<NamedPlace> ReadQueues(const Value& value, const Place& place, ErrorList& errors) {
-  const auto is_name = [](std::string_view text) { return IsDomain(text, kMaxQueueNameBytes); };
-  return ReadNames(value, place, kMaxTenantQueues, "queues", is_name,
+  return ReadNames(value, place, kMaxTenantQueues, "queues", IsDnsSubdomain,
                    "at most 253 lower case letters, digits, inner '-' and '.'", errors);
 }
 
