@@ -158,7 +158,10 @@ void Nudger::Check() {
   std::vector<std::string> woken;
   std::vector<Judged> hopeless;  // since the last one that was placed
   bool any_too_young = false;
+  is_full_ = false;
   for (const Waiting* waiting : InOrder()) {
+    is_full_ = patches_open_ + woken.size() >= settings_.patches_max;
+    if (is_full_) break;
     const Pod& pod = *waiting->pod;
     const Judged judged{&pod.request, PayerIn(*now, pod), waiting->node_names.get()};
     const auto is_alike = [&](const Judged& other) { return IsAlike(judged, other); };
@@ -180,8 +183,9 @@ void Nudger::Check() {
     }
   }
   for (const std::string& uid : woken) Patch(uid, checked_);
+  if (is_full_) return;  // the same change is looked at again once patches are answered
   if (any_too_young) {
-    StateChanged();  // the same change is looked at again
+    StateChanged();  // likewise
   } else {
     checked_ = now;
     for (auto& [uid, waiting] : waiting_) waiting.judged_on.reset();
@@ -212,7 +216,10 @@ void Nudger::Patch(const std::string& uid, std::shared_ptr<const Snapshot> base)
   if (waiting.judged_on == nullptr) waiting.judged_on = std::move(base);
   spdlog::info("nudge {}/{}: the newest state would take it", waiting.pod->name_space,
                waiting.pod->name);
+  ++patches_open_;
   Send(*waiting.pod, [this, waiting](const KubeResult& result) {
+    --patches_open_;
+    if (std::exchange(is_full_, false)) StateChanged();
     if (OutcomeOf(result) == CallOutcome::kDone) {
       client_.RunAfter(settings_.follow_up, [this, base = waiting.judged_on] { LookAgain(base); });
     } else {

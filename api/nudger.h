@@ -30,7 +30,10 @@ inline constexpr std::string_view kNudgeAnnotation = "offcut.dev/nudge";
 struct NudgerSettings {
   // After a change: the time that kube-scheduler has to ask by itself.
   std::chrono::milliseconds delay{250};
-  std::size_t pods_max = 10'000;                                    // remembered; one more is not
+  std::size_t pods_max = 10'000;  // remembered; one more is not
+  // Patches on their way at once: the client's calls are for bindings and the Lease, too, and what
+  // is looked at in one go stays short.
+  std::size_t patches_max = 100;
   std::chrono::milliseconds retry_delay = std::chrono::seconds{5};  // of a nudge that failed
   // After a nudge: the time that kube-scheduler has to use it. It may refuse the pod for another
   // reason, or find it another place, and then the place is for the next one.
@@ -87,6 +90,8 @@ class Nudger {
   std::shared_ptr<const std::vector<std::string>> last_node_names_;
   std::shared_ptr<const scheduler::Snapshot> checked_;  // the state that was last looked at
   bool is_scheduled_ = false;
+  std::size_t patches_open_ = 0;
+  bool is_full_ = false;  // others would be woken, had patches_max allowed it
   Clock::time_point warned_at_;
 };
 

@@ -359,5 +359,20 @@ TEST(NudgerTest, FindsANodeWhereOneClaimHasTakenThePlaceOfAnother) {
   EXPECT_THAT(ChangedNodes(before, now), ElementsAre("n1"));
 }
 
+// Eight pods have room, and three patches may be open at once: the others wait for answers.
+TEST(NudgerTest, WakesNoMoreAtOnceThanItsPatchesMayBe) {
+  World world({.delay = kDelay, .patches_max = 3}, 8);
+  std::promise<void> answered;
+  ApiStep answer{.reply = Reply(200, "{}")};
+  answer.once = answered.get_future().share();
+  world.server.On("PATCH", {answer});
+  for (int i = 0; i < 8; ++i) world.Refuse(fmt::format("p{} nvidia.com/gpu=1", i));
+  world.Free("h1");
+  EXPECT_THAT(world.Patched(), SizeIs(3));
+  answered.set_value();
+  EXPECT_THAT(Names(world.server.WaitForRequests("PATCH", 8)),
+              UnorderedElementsAre("p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7"));
+}
+
 }  // namespace
 }  // namespace offcut::api
