@@ -91,6 +91,9 @@ Cluster::Cluster(std::unique_ptr<KubeClient> client, ClusterSettings settings,
               WithFence(settings_.binder, [this] { return WhyNot().empty(); }),
               [this](const BindResult& result) { BindEnded(result); }),
       nudger_(*client_, context.store, context.policy, settings_.nudger),
+      gates_(
+          *client_, context.store, context.metrics, [this] { return MayLiftGates(); },
+          settings_.gates),
       timers_(*client_, context.store, settings_.expectations, [this] { StateChanged(); }),
       packing_(context.store, context.policy) {
   if (AnswersOnlyAsLeader()) {
@@ -231,6 +234,7 @@ void Cluster::HoldBindings() {
 // A predecessor's bindings may still be on their way to us, and to the API server.
 void Cluster::BeginToLead() {
   context_.metrics.SetLeading(true);
+  gates_.StateChanged();
   if (!AnswersOnlyAsLeader()) return;
   is_taking_over_ = true;
   HoldBindings();
@@ -318,6 +322,7 @@ void Cluster::TellSynced() {
 void Cluster::StateChanged() {
   if (!IsSynced()) return;
   nudger_.StateChanged();
+  gates_.StateChanged();
   packing_.Soon();
 }
 

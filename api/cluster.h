@@ -1,5 +1,6 @@
 // The state of a cluster, kept from its API server, and the calls that change it: composition of
-// the client, the watches of nodes and pods, the binder, the nudger, events, and the election.
+// the client, the watches of nodes and pods, the binder, the nudger, the gate keeper, events, and
+// the election.
 #pragma once
 
 #include <atomic>
@@ -17,6 +18,7 @@
 #include "api/error.h"
 #include "api/event_recorder.h"
 #include "api/expectation_timers.h"
+#include "api/gate_keeper.h"
 #include "api/kube_client.h"
 #include "api/kueue_admissions.h"
 #include "api/leader_election.h"
@@ -39,6 +41,7 @@ struct ClusterSettings {
   KubeClientSettings client;
   BinderSettings binder;
   NudgerSettings nudger;
+  GateKeeperSettings gates;
   ListWatchSettings list_watch;
   ExpectationTimeouts expectations;
   std::string instance = "offcut";  // of this process, in events; at most 128 bytes
@@ -137,6 +140,8 @@ class Cluster {
   void WatchNodes();
   void WatchPods();
   void WatchAdmissions();
+  // Only one replica may: each counts what it has lifted itself.
+  bool MayLiftGates() const { return IsLeading() && IsSynced() && !is_taking_over_; }
   bool AnswersOnlyAsLeader() const { return !settings_.pod_name.empty(); }
   void BeginToLead();
   void EndToLead();
@@ -153,6 +158,7 @@ class Cluster {
   EventRecorder events_;
   Binder binder_;
   Nudger nudger_;
+  GateKeeper gates_;
   ExpectationTimers timers_;
   NomineeWaits nominee_waits_;
   PackingRenewal packing_;

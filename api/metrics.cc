@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cassert>
 #include <cstddef>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -62,11 +63,13 @@ struct Metrics::Series {
   Counters& refused_family;
   Gauges& pods_family;
   Gauges& watch_family;
+  Gauges& gated_family;
   prometheus::Gauge* nodes = nullptr;
   prometheus::Counter* bind_conflicts = nullptr;
   prometheus::Counter* drift = nullptr;
   prometheus::Counter* events_dropped = nullptr;
   prometheus::Counter* ghosts = nullptr;
+  prometheus::Counter* gates_lifted = nullptr;
   prometheus::Gauge* leader = nullptr;
   prometheus::Counter* log_lines_dropped = nullptr;
   std::vector<prometheus::Counter*> rejections;  // by scheduler::Reason; null: kFits
@@ -74,6 +77,9 @@ struct Metrics::Series {
   // Null until the first request with that code: most never come.
   std::array<std::array<std::atomic<prometheus::Histogram*>, kCodes>, kVerbNames.size()>
       durations{};
+
+  std::mutex gated_mutex;                                        // guards what follows
+  std::map<std::string, prometheus::Gauge*, std::less<>> gated;  // by tenant
 
   Series();
   prometheus::Histogram& Duration(std::size_t verb, std::size_t code);
@@ -99,7 +105,9 @@ Metrics::Series::Series()
       pods_family(
           AddFamily(prometheus::BuildGauge(), registry, "offcut_pods", "Pods known, by phase.")),
       watch_family(AddFamily(prometheus::BuildGauge(), registry, "offcut_watch_up",
-                             "1 while the watch of that kind is open, else 0.")) {}
+                             "1 while the watch of that kind is open, else 0.")),
+      gated_family(AddFamily(prometheus::BuildGauge(), registry, "offcut_gated_pods",
+                             "Pods behind the gate offcut.dev/quota, by tenant.")) {}
 
 // Family::Add returns the same series to every caller with the same labels, so a race is harmless.
 prometheus::Histogram& Metrics::Series::Duration(std::size_t verb, std::size_t code) {
@@ -142,6 +150,10 @@ Metrics::Metrics(std::string_view version, std::span<const scheduler::ReasonInfo
   series_->ghosts =
       &AddFamily(prometheus::BuildCounter(), series_->registry, "offcut_ledger_ghosts_total",
                  "Pods that had gone unseen, found by a relist.")
+           .Add({});
+  series_->gates_lifted =
+      &AddFamily(prometheus::BuildCounter(), series_->registry, "offcut_gates_lifted_total",
+                 "Gates offcut.dev/quota that this process has taken off pods.")
            .Add({});
   series_->log_lines_dropped =
       &AddFamily(prometheus::BuildCounter(), series_->registry, "offcut_log_lines_dropped_total",
@@ -191,6 +203,22 @@ void Metrics::SetWatch(std::string_view kind, bool is_up) {
 }
 
 void Metrics::CountDrift() { series_->drift->Increment(); }
+
+void Metrics::CountLiftedGate() { series_->gates_lifted->Increment(); }
+
+void Metrics::SetGatedPods(const std::map<std::string, std::uint64_t, std::less<>>& by_tenant) {
+  const std::lock_guard lock(series_->gated_mutex);
+  std::erase_if(series_->gated, [&](const auto& known) {
+    if (by_tenant.contains(known.first)) return false;
+    series_->gated_family.Remove(known.second);
+    return true;
+  });
+  for (const auto& [tenant, count] : by_tenant) {
+    prometheus::Gauge*& gauge = series_->gated[tenant];
+    if (gauge == nullptr) gauge = &series_->gated_family.Add({{"tenant", tenant}});
+    gauge->Set(static_cast<double>(count));
+  }
+}
 
 void Metrics::SetNodes(std::uint64_t count) { series_->nodes->Set(static_cast<double>(count)); }
 

@@ -6,6 +6,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -52,6 +54,11 @@ class Metrics {
 
   // offcut_device_drift_total: a pod that got other GPUs from the kubelet than are on record.
   void CountDrift();
+
+  // offcut_gates_lifted_total, and offcut_gated_pods{tenant}: the pods that have the gate, by their
+  // tenant ("": none), in place of what was said before.
+  void CountLiftedGate();
+  void SetGatedPods(const std::map<std::string, std::uint64_t, std::less<>>& by_tenant);
 
   // offcut_nodes, offcut_pods{phase}.
   void SetNodes(std::uint64_t count);
