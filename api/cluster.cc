@@ -113,6 +113,7 @@ void Cluster::Stop() {
     nodes_.reset();
     pods_.reset();
     admissions_.reset();
+    resource_quotas_.reset();
     if (election_ == nullptr) return ended.set_value();
     if (binder_.MayStillBind()) {
       spdlog::warn("lease not given back: a binding of unknown outcome may still be carried out");
@@ -138,6 +139,9 @@ void Cluster::StartWatches() {
     WatchNodes();
     WatchPods();
     WatchAdmissions();
+    resource_quotas_ = std::make_unique<ResourceQuotas>(*client_, context_.store, context_.policy,
+                                                        context_.metrics, settings_.list_watch);
+    resource_quotas_->Start();
     if (label_) label_->Set(false);  // of an earlier life
     if (election_ != nullptr) election_->Start();
   });

@@ -29,6 +29,7 @@
 #include "api/nudger.h"
 #include "api/packing_renewal.h"
 #include "api/recent_pods.h"
+#include "api/resource_quotas.h"
 #include "scheduler/decision.h"
 #include "scheduler/explain.h"
 #include "scheduler/policy.h"
@@ -180,6 +181,7 @@ class Cluster {
   std::optional<std::chrono::steady_clock::time_point> met_scheduler_at_;
   std::unique_ptr<ListWatch> nodes_;
   std::unique_ptr<ListWatch> pods_;
+  std::unique_ptr<ResourceQuotas> resource_quotas_;
   std::unique_ptr<KueueAdmissions> admissions_;  // null: tenants do not go by queues
 };
 

@@ -17,6 +17,15 @@
 #include "api/text_fields.h"
 
 namespace offcut::api {
+bool IsCounted(std::string_view resource, const scheduler::ResourceNames& names) {
+  if (resource == names.gpu) return true;
+  if (resource.starts_with(names.gpu) &&
+      resource.substr(names.gpu.size()) == std::string_view(names.shared_suffix)) {
+    return true;
+  }
+  return resource.size() > names.mig_prefix.size() && resource.starts_with(names.mig_prefix);
+}
+
 namespace {
 
 using scheduler::ContainerKind;
@@ -32,15 +41,6 @@ constexpr std::string_view kPreferred = "preferredDuringSchedulingIgnoredDuringE
 
 // Amounts of one list of resources that we read, in whole units but for CPU.
 using Amounts = std::map<std::string, std::int64_t, std::less<>>;
-
-bool IsCounted(std::string_view resource, const ResourceNames& names) {
-  if (resource == names.gpu) return true;
-  if (resource.starts_with(names.gpu) &&
-      resource.substr(names.gpu.size()) == std::string_view(names.shared_suffix)) {
-    return true;
-  }
-  return resource.size() > names.mig_prefix.size() && resource.starts_with(names.mig_prefix);
-}
 
 bool IsShare(std::string_view resource, const ResourceNames& names) {
   return resource == names.gpu_memory || resource == names.gpu_memory_percent ||

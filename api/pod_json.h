@@ -45,6 +45,10 @@ inline constexpr std::string_view kKueueQueueLabel = "kueue.x-k8s.io/cluster-que
 inline constexpr std::int64_t kGangMinCountMax = 10'000;
 inline constexpr std::size_t kLabelBytesMax = 63;  // Kubernetes' of a label's value
 
+// Whether devices are counted under that name: GPUs, shared ones, MIG instances. Not shares of
+// GPUs.
+bool IsCounted(std::string_view resource, const scheduler::ResourceNames& names);
+
 struct ParsedPod {
   scheduler::Pod pod;
   std::vector<std::string> warnings;  // what was dropped, and why; each names the pod

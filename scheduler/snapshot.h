@@ -31,6 +31,7 @@
 #include "scheduler/expectations.h"
 #include "scheduler/node.h"
 #include "scheduler/pod.h"
+#include "scheduler/resource_quota.h"
 
 namespace offcut::scheduler {
 
@@ -89,6 +90,15 @@ class Snapshot {
   // The queue that was charged for the pod, which need not be known yet; empty: none.
   std::string_view QueueOf(const Pod& pod) const {
     return admissions_ == nullptr ? std::string_view() : admissions_->QueueOf(pod);
+  }
+
+  // For people; no decision reads them. Ordered by namespace and name.
+  std::span<const ResourceQuota> resource_quotas() const {
+    if (resource_quotas_ == nullptr) return {};
+    return *resource_quotas_;
+  }
+  void SetResourceQuotas(std::shared_ptr<const std::vector<ResourceQuota>> quotas) {
+    resource_quotas_ = std::move(quotas);
   }
 
   // Every pod, in no order that means anything.
@@ -160,6 +170,7 @@ class Snapshot {
   std::shared_ptr<const Expectations> expectations_ = std::make_shared<const Expectations>();
   std::shared_ptr<const binpack::PackingModel> packing_;
   std::shared_ptr<const Admissions> admissions_;
+  std::shared_ptr<const std::vector<ResourceQuota>> resource_quotas_;
   std::shared_ptr<const Accounts> accounts_;  // follows the nodes' holders, and the claims
   std::array<std::shared_ptr<const PodShard>, kPodShards> pods_;
   std::size_t pod_count_ = 0;
