@@ -32,8 +32,12 @@ KubeRequest PatchRequest(std::string target, bool is_leader) {
 
 }  // namespace
 
-LeaderLabel::LeaderLabel(KubeClient& client, std::string pod_namespace, std::string pod_name)
-    : client_(client), pod_namespace_(std::move(pod_namespace)), pod_name_(std::move(pod_name)) {}
+LeaderLabel::LeaderLabel(KubeClient& client, std::string pod_namespace, std::string pod_name,
+                         std::chrono::milliseconds period)
+    : client_(client),
+      pod_namespace_(std::move(pod_namespace)),
+      pod_name_(std::move(pod_name)),
+      period_(period) {}
 
 void LeaderLabel::Set(bool is_leading) {
   is_leading_ = is_leading;
@@ -53,8 +57,18 @@ void LeaderLabel::Send() {
       Send();
     } else {
       is_sending_ = false;
-      if (as_leader) FindOthers();
+      if (!as_leader) return;
+      FindOthers();
+      SendLater();
     }
+  });
+}
+
+void LeaderLabel::SendLater() {
+  if (timer_ != 0) client_.Cancel(timer_);
+  timer_ = client_.RunAfter(period_, [this] {
+    timer_ = 0;
+    if (is_leading_ && !is_sending_) Send();
   });
 }
 
@@ -78,14 +92,15 @@ void LeaderLabel::FindOthers() {
 void LeaderLabel::TakeFromOthers(std::string_view pod_list) {
   const auto list = nlohmann::json::parse(pod_list, nullptr, false);
   if (!list.is_object() || !list.contains("items") || !list["items"].is_array()) return;
+  const nlohmann::json::json_pointer pointer("/metadata/name");
   for (const auto& pod : list["items"]) {
-    const auto name = pod.value("/metadata/name"_json_pointer, std::string());
+    if (!pod.contains(pointer) || !pod[pointer].is_string()) continue;
+    const auto name = pod[pointer].get<std::string>();
     if (!name.empty() && name != pod_name_) Take(name);
   }
 }
 
-// Once: a pod that has gone needs none, and whoever takes the label wrongly is found at the next
-// change of leaders.
+// Once: a pod that has gone needs none, and whoever takes the label wrongly is found the next time.
 void LeaderLabel::Take(const std::string& pod_name) {
   if (!is_leading_) return;
   KubeRequest request = PatchRequest(PodPath(pod_namespace_, pod_name), false);

@@ -45,6 +45,15 @@ TEST_F(LeaderLabelTest, AsksForOthersAgainWhereThatFails) {
   EXPECT_EQ(server_.WaitForRequests("PATCH", 2)[1].target, "/api/v1/namespaces/gpu/pods/dead");
 }
 
+TEST_F(LeaderLabelTest, IsWrittenAgainWhileWeLead) {
+  server_.On("GET", {{Reply(200, R"({"items":[7,{"metadata":{"name":7}}]})")}});
+  LeaderLabel often(*client_, "gpu", "us", std::chrono::milliseconds{2});
+  client_->Post([&] { often.Set(true); });
+  EXPECT_EQ(server_.WaitForRequests("PATCH", 3)[2].body,
+            R"({"metadata":{"labels":{"offcut.dev/leader":"true"}}})");
+  client_->Stop();
+}
+
 TEST_F(LeaderLabelTest, TakesNothingFromOthersWhenWeDoNotLead) {
   Set(false);
   const auto patches = server_.WaitForRequests("PATCH", 1);
