@@ -151,17 +151,36 @@ Ledger::Column& Ledger::MutableColumn(int cell) {
 }
 
 Standing Ledger::StandingOf(int tenant, int cell) const {
+  const Column& column = *columns_[Index(cell)];
+  // Children come after their parents: one pass gathers all below.
+  std::vector<bool> is_below(column.own.size());
+  std::int64_t used = 0;
+  for (std::size_t t = Index(tenant); t < is_below.size(); ++t) {
+    const int parent = tree_->parents[t];
+    is_below[t] = t == Index(tenant) || (parent >= tenant && is_below[Index(parent)]);
+    if (is_below[t]) used = SaturatingAdd(used, column.own[t]);
+  }
+  return StandingOf(tenant, cell, used);
+}
+
+std::vector<Standing> Ledger::StandingsIn(int cell) const {
+  std::vector<std::int64_t> used = columns_[Index(cell)]->own;
+  for (std::size_t t = used.size(); t-- > 0;) {
+    const int parent = tree_->parents[t];
+    if (parent >= 0) used[Index(parent)] = SaturatingAdd(used[Index(parent)], used[t]);
+  }
+  std::vector<Standing> standings(used.size());
+  for (std::size_t t = 0; t < used.size(); ++t) {
+    standings[t] = StandingOf(static_cast<int>(t), cell, used[t]);
+  }
+  return standings;
+}
+
+Standing Ledger::StandingOf(int tenant, int cell, std::int64_t used_below) const {
   const std::span<const CellPlan> plans = PlansOf(*tree_, cell);
   const CellPlan& plan = plans[Index(tenant)];
   const Column& column = *columns_[Index(cell)];
-  // Children come after their parents: one pass gathers all below.
-  std::vector<bool> is_below(plans.size());
-  Standing standing{.guarantee = plan.guarantee};
-  for (std::size_t t = Index(tenant); t < plans.size(); ++t) {
-    const int parent = tree_->parents[t];
-    is_below[t] = t == Index(tenant) || (parent >= tenant && is_below[Index(parent)]);
-    if (is_below[t]) standing.used = SaturatingAdd(standing.used, column.own[t]);
-  }
+  Standing standing{.guarantee = plan.guarantee, .used = used_below};
   const std::int64_t uses = column.used[Index(tenant)];
   standing.borrowed = Beyond(plan.subtree, uses);
   if (const int parent = tree_->Parent(tenant); parent >= 0) {

@@ -54,6 +54,7 @@ struct Standing {
   std::int64_t lent = 0;       // the least that others must be using of what it has
   std::int64_t available = 0;  // at least 0; kUnlimited: it does not take part
   std::int64_t potential = 0;  // kUnlimited: it does not take part
+  bool operator==(const Standing&) const = default;
 };
 
 class Ledger {
@@ -88,6 +89,8 @@ class Ledger {
   void Remove(int tenant, std::span<const CellAmount> charge);
 
   Standing StandingOf(int tenant, int cell) const;
+  // The same of all tenants, in one pass.
+  std::vector<Standing> StandingsIn(int cell) const;
 
   // That all tenants are charged the same, in a tree of the same tenants and cells.
   friend bool operator==(const Ledger& a, const Ledger& b);
@@ -100,6 +103,7 @@ class Ledger {
     bool operator==(const Column&) const = default;
   };
 
+  Standing StandingOf(int tenant, int cell, std::int64_t used_below) const;
   void Move(Column& column, int tenant, int cell, std::int64_t delta) const;
   Column& MutableColumn(int cell);
 

@@ -236,6 +236,7 @@ class LedgerWorld {
     const Ledger rebuilt(std::make_shared<const TenantTree>(tree()), holdings);
     ASSERT_TRUE(rebuilt == *ledger_);
     for (std::size_t c = 0; c < tree().cells.size(); ++c) {
+      const std::vector<Standing> standings = ledger_->StandingsIn(static_cast<int>(c));
       std::int64_t charged = 0;
       for (const Holding& holding : holdings) {
         for (const auto [cell, amount] : holding.charge) {
@@ -246,6 +247,7 @@ class LedgerWorld {
         const std::int64_t own = ledger_->Own(static_cast<int>(t), static_cast<int>(c));
         ASSERT_GE(own, 0);
         charged -= own;
+        ASSERT_EQ(standings[t], ledger_->StandingOf(static_cast<int>(t), static_cast<int>(c)));
       }
       ASSERT_EQ(charged, 0);
     }
