@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <utility>
 
 #include "scheduler/expected_node.h"
 #include "scheduler/packing.h"
@@ -16,6 +17,25 @@ void CountRefusal(Reason reason, std::vector<ReasonCount>& refusals) {
   } else {
     ++found->nodes;
   }
+}
+
+bool IsByQuota(Verdict verdict) {
+  return verdict.reason == Reason::kQuotaWait || verdict.reason == Reason::kQuotaNever;
+}
+
+void CountQuota(QuotaRefusal refusal, std::vector<QuotaRefusalCount>& quota) {
+  const auto found = std::ranges::find(quota, refusal, &QuotaRefusalCount::refusal);
+  if (found == quota.end()) {
+    quota.push_back({std::move(refusal), 1});
+  } else {
+    ++found->nodes;
+  }
+}
+
+std::string TenantNameOf(const Snapshot& snapshot, const Pod& pod) {
+  if (snapshot.accounts() == nullptr) return {};
+  const Tenancy& tenancy = snapshot.accounts()->tenancy();
+  return std::string(NameOf(tenancy, TenantOf(tenancy, pod)));
 }
 
 std::optional<DeviceRecord> RecordOnNode(const Snapshot& snapshot, const PodEntry& entry) {
@@ -49,6 +69,7 @@ Explanation Explain(const Snapshot& snapshot, std::string_view uid, const Policy
   const PodEntry* entry = snapshot.FindPod(uid);
   assert(entry != nullptr);
   Explanation explanation{.pod = *entry->pod,
+                          .tenant = TenantNameOf(snapshot, *entry->pod),
                           .phase = entry->phase,
                           .node_name = entry->node_name,
                           .packing = PackingOf(snapshot, policy)};
@@ -75,6 +96,10 @@ Explanation Explain(const Snapshot& snapshot, std::string_view uid, const Policy
       }
     } else {
       CountRefusal(node.verdict.reason, explanation.refusals);
+    }
+    if (IsByQuota(node.verdict)) {
+      auto refusal = RefusalByQuota(snapshot, *entry->pod, *node.node, policy, Prefilter::kNone);
+      if (refusal) CountQuota(*std::move(refusal), explanation.quota);
     }
     explanation.nodes.push_back(std::move(node));
   }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "scheduler/decision.h"
+#include "scheduler/quota_refusal.h"
 
 namespace offcut::scheduler {
 
@@ -26,14 +27,22 @@ struct ReasonCount {
   int nodes = 0;
 };
 
+// Nodes that quota refuses alike.
+struct QuotaRefusalCount {
+  QuotaRefusal refusal;
+  int nodes = 0;
+};
+
 struct Explanation {
   Pod pod;
+  std::string tenant;  // empty: none
   PodPhase phase = PodPhase::kPending;
-  std::string node_name;               // where it is, or where it would go; empty: nowhere
-  std::optional<DeviceRecord> record;  // of a pod that is on a node: what it holds
-  bool is_drifted = false;             // the kubelet chose other GPUs than are on record
-  std::vector<NodeExplanation> nodes;  // by name; empty for a pod that is on a node
-  std::vector<ReasonCount> refusals;   // most frequent first, then in the order of the enum
+  std::string node_name;                 // where it is, or where it would go; empty: nowhere
+  std::optional<DeviceRecord> record;    // of a pod that is on a node: what it holds
+  bool is_drifted = false;               // the kubelet chose other GPUs than are on record
+  std::vector<NodeExplanation> nodes;    // by name; empty for a pod that is on a node
+  std::vector<ReasonCount> refusals;     // most frequent first, then in the order of the enum
+  std::vector<QuotaRefusalCount> quota;  // those by quota in numbers, in the order of the nodes
   std::shared_ptr<const binpack::PackingModel> packing;  // what the costs go by
 };
 
