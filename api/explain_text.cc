@@ -14,6 +14,8 @@
 #include "api/gpu_json.h"
 #include "api/gpu_picture.h"
 #include "api/printable.h"
+#include "api/tenant_json.h"
+#include "api/tenant_text.h"
 #include "scheduler/packing.h"
 
 namespace offcut::api {
@@ -129,6 +131,17 @@ std::string CaveatOf(const scheduler::Pod& pod) {
   return text;
 }
 
+// "quota: team-a uses 8 of 8 GPUs ... (3 nodes)"
+std::string QuotaOf(const Explanation& explanation) {
+  return Joined(
+      explanation.quota,
+      [&](const scheduler::QuotaRefusalCount& each) {
+        return fmt::format("quota: {} ({} node{})\n", RefusalText(explanation.tenant, each.refusal),
+                           each.nodes, each.nodes == 1 ? "" : "s");
+      },
+      "");
+}
+
 std::string TableOf(const Explanation& explanation, std::size_t nodes_max) {
   const auto nodes = InOrder(explanation);
   std::size_t width = 4;
@@ -215,8 +228,11 @@ std::string PrintRefusals(const std::vector<scheduler::ReasonCount>& refusals) {
 
 std::string PrintExplanation(const Explanation& explanation, const ExplanationLimits& limits) {
   const scheduler::Pod& pod = explanation.pod;
-  std::string text = fmt::format("pod {}/{} asks for {}; priority {}\n", Printable(pod.name_space),
-                                 Printable(pod.name), AsksOf(pod), pod.priority);
+  const std::string of_tenant =
+      explanation.tenant.empty() ? "" : " of tenant " + Printable(explanation.tenant);
+  std::string text =
+      fmt::format("pod {}/{}{} asks for {}; priority {}\n", Printable(pod.name_space),
+                  Printable(pod.name), of_tenant, AsksOf(pod), pod.priority);
   if (explanation.phase != PodPhase::kPending) {
     text += fmt::format("{} on {}\n", NameOf(explanation.phase), explanation.node_name);
     const std::string held = explanation.record ? DevicesText(*explanation.record) : "";
@@ -249,6 +265,8 @@ std::string PrintExplanation(const Explanation& explanation, const ExplanationLi
     text += fmt::format("fits nowhere. 0/{} nodes are available: {}.\n", explanation.nodes.size(),
                         PrintRefusals(explanation.refusals));
   }
+  text += QuotaOf(explanation);
+  if (pod.has_quota_gate) text += "waits behind the gate offcut.dev/quota until its turn comes\n";
   text += CaveatOf(pod);
   text += TableOf(explanation, limits.nodes_max);
   if (explanation.nodes.size() > limits.nodes_max) {
@@ -262,6 +280,7 @@ json ToJson(const Explanation& explanation) {
   json object = {{"pod", pod.name},
                  {"namespace", pod.name_space},
                  {"uid", pod.uid},
+                 {"tenant", explanation.tenant},
                  {"phase", NameOf(explanation.phase)},
                  {"priority", pod.priority},
                  {"asks", AsksOf(pod)},
@@ -270,7 +289,8 @@ json ToJson(const Explanation& explanation) {
                  {"drifted", explanation.is_drifted},
                  {"strategy", explanation.packing->strategy->name},
                  {"nodes", json::array()},
-                 {"refusals", json::array()}};
+                 {"refusals", json::array()},
+                 {"quota", json::array()}};
   const std::string workload = scheduler::WorkloadText(*explanation.packing);
   if (!workload.empty()) object["targetWorkload"] = workload;
   if (!pod.unscheduled_message.empty()) object["unscheduledMessage"] = pod.unscheduled_message;
@@ -281,6 +301,12 @@ json ToJson(const Explanation& explanation) {
     const auto& info = scheduler::InfoOf(refusal.reason);
     object["refusals"].push_back(
         {{"reason", info.code}, {"text", info.text}, {"nodes", refusal.nodes}});
+  }
+  for (const auto& [refusal, nodes] : explanation.quota) {
+    json printed = ToJson(refusal);
+    printed["nodes"] = nodes;
+    printed["text"] = RefusalText(explanation.tenant, refusal);
+    object["quota"].push_back(std::move(printed));
   }
   return object;
 }

@@ -16,15 +16,18 @@ struct ExplanationLimits {
   std::size_t pictures_max = 3;  // of nodes
 };
 
-// A verdict line, a table of nodes (the chosen one first, then those that fit, then the refused
-// ones), the devices chosen, the refusals counted as kube-scheduler counts them, what Offcut did
-// not look at, what kube-scheduler last said, and the GPUs of the first nodes of the table.
+// A verdict line, what the tenant lacks where quota refuses, a table of nodes (the chosen one
+// first, then those that fit, then the refused ones), the devices chosen, the refusals counted as
+// kube-scheduler counts them, what Offcut did not look at, what kube-scheduler last said, and the
+// GPUs of the first nodes of the table.
 std::string PrintExplanation(const scheduler::Explanation& explanation,
                              const ExplanationLimits& limits = {});
 
-// {"pod", "namespace", "uid", "phase", "asks", "node", "selectsNodes", "nodes": [{"name", "fits",
-// "reason", "text", "score", "cost", "terms": {...}, "record": {...}, "gpus": [...]}], "refusals":
-// [...]}. `gpus` tells each GPU's state, `record` what the pod would get.
+// {"pod", "namespace", "uid", "tenant", "phase", "asks", "node", "selectsNodes", "nodes": [{"name",
+// "fits", "reason", "text", "score", "cost", "terms": {...}, "record": {...}, "gpus": [...]}],
+// "refusals":
+// [...], "quota": [...]}. `quota` tells what refuses in the numbers of api/tenant_json.h, with the
+// count of `nodes`, and `text`. `gpus` tells each GPU's state, `record` what the pod would get.
 nlohmann::json ToJson(const scheduler::Explanation& explanation);
 
 // What a pod asks for, in one line: "2 x nvidia.com/gpu"; "no GPU".

@@ -17,9 +17,12 @@
 #include "api/gpu_picture.h"
 #include "api/http_answer.h"
 #include "api/policy_workload.h"
+#include "api/tenant_json.h"
+#include "api/tenant_text.h"
 #include "binpack/node_state.h"
 #include "binpack/strategy.h"
 #include "scheduler/packing.h"
+#include "scheduler/tenant_report.h"
 
 namespace offcut::api {
 namespace {
@@ -31,6 +34,7 @@ using scheduler::PodEntry;
 using scheduler::Snapshot;
 
 constexpr std::string_view kPods = "/api/v1/pods";
+constexpr std::string_view kTenants = "/api/v1/tenants";
 constexpr std::string_view kExplain = "/api/v1/explain/";
 
 HttpResponse DocumentAnswer(const json& document) {
@@ -210,6 +214,27 @@ HttpResponse AnswerPacking(const Snapshot& snapshot, const scheduler::Policy& po
   return DocumentAnswer(printed);
 }
 
+const scheduler::Tenancy* TenancyOf(const Snapshot& snapshot) {
+  return snapshot.accounts() == nullptr ? nullptr : &snapshot.accounts()->tenancy();
+}
+
+// "" or "/NAME"
+HttpResponse AnswerTenants(const Snapshot& snapshot, const scheduler::Policy& policy,
+                           std::string_view path, bool as_text) {
+  const scheduler::Tenancy* tenancy = TenancyOf(snapshot);
+  if (path.empty()) {
+    const auto reports = scheduler::ReportTenants(snapshot, policy);
+    return as_text ? TextAnswer(200, PrintTenants(reports, tenancy))
+                   : DocumentAnswer(ToJson(reports, tenancy));
+  }
+  const int tenant =
+      tenancy == nullptr ? scheduler::kNoTenant : quota::FindTenant(*tenancy->tree, path.substr(1));
+  if (tenant == scheduler::kNoTenant) return ErrorAnswer(404, "tenant is not known to offcut");
+  const auto report = scheduler::ReportTenants(snapshot, policy, tenant).front();
+  return as_text ? TextAnswer(200, PrintTenant(report, *tenancy))
+                 : DocumentAnswer(ToJson(report, *tenancy));
+}
+
 // "NAMESPACE/NAME"
 HttpResponse AnswerExplain(const Snapshot& snapshot, const scheduler::Policy& policy,
                            std::string_view pod, bool as_text) {
@@ -235,6 +260,9 @@ std::optional<HttpResponse> Answer(const Snapshot& snapshot, const scheduler::Po
   if (path == "/api/v1/packing") return AnswerPacking(snapshot, policy);
   if (path.starts_with(kExplain)) {
     return AnswerExplain(snapshot, policy, path.substr(kExplain.size()), as_text);
+  }
+  if (path == kTenants || (path.starts_with(kTenants) && path[kTenants.size()] == '/')) {
+    return AnswerTenants(snapshot, policy, path.substr(kTenants.size()), as_text);
   }
   if (path == kPods || (path.starts_with(kPods) && path[kPods.size()] == '/')) {
     return AnswerPods(snapshot, path.substr(kPods.size()));

@@ -10,6 +10,10 @@
 //   /api/v1/packing                   the strategy and, where it reads one, the target workload
 //   with
 //                                     its hash, in the words of a policy's targetWorkload
+//   /api/v1/tenants[/NAME]            what tenants are guaranteed, use, borrow and lend, and why
+//   their
+//                                     pods wait (api/tenant_json.h), as the tree has them; with
+//                                     ?output=text the table for the terminal
 //   /api/v1/explain/NAMESPACE/NAME    why the pod goes where it goes; ?output=text for people
 //
 // Lists are {"items": [...]}, ordered by name; amounts carry their unit in the key, and `gpuUnits`
