@@ -18,7 +18,10 @@
 #include "api/error.h"
 #include "api/gpu_json.h"
 #include "api/state_files.h"
+#include "api/tenant_json.h"
+#include "api/tenant_text.h"
 #include "scheduler/packing.h"
+#include "scheduler/tenant_report.h"
 
 namespace offcut::api {
 namespace {
@@ -101,6 +104,17 @@ std::expected<Nodes, Error> NodesOf(const Snapshot& snapshot,
   return nodes;
 }
 
+// "no tenant red in the policy (did you mean "rad"?)"
+std::string NoSuchTenant(const scheduler::Tenancy* tenancy, const std::string& wanted) {
+  if (tenancy == nullptr) return fmt::format("no tenant {}: the policy names none", wanted);
+  std::vector<std::string_view> known;
+  for (const auto& [name, tenant] : tenancy->tree->by_name) known.push_back(name);
+  const std::string_view closest = ClosestWord(wanted, known);
+  std::string text = fmt::format("no tenant {} in the policy", wanted);
+  if (!closest.empty()) text += fmt::format(" (did you mean \"{}\"?)", closest);
+  return text;
+}
+
 }  // namespace
 
 int ExplainPod(const ExplainSettings& settings, std::ostream& out, std::ostream& err) {
@@ -139,6 +153,27 @@ int ShowGpus(const GpusSettings& settings, std::ostream& out, std::ostream& err)
   } else {
     out << DrawGpus(*nodes, settings.style);
   }
+  return 0;
+}
+
+int ShowTenants(const TenantsSettings& settings, std::ostream& out, std::ostream& err) {
+  const auto state = Load(settings.snapshot_files, settings.policy_file, err);
+  if (!state) return 1;
+  const scheduler::Tenancy* tenancy = state->policy.tenancy.get();
+  const bool as_json = settings.output == "json";
+  if (settings.tenant.empty()) {
+    const auto reports = scheduler::ReportTenants(state->snapshot, state->policy);
+    out << (as_json ? ToJson(reports, tenancy).dump(2) + "\n" : PrintTenants(reports, tenancy));
+    return 0;
+  }
+  const int tenant = tenancy == nullptr ? scheduler::kNoTenant
+                                        : quota::FindTenant(*tenancy->tree, settings.tenant);
+  if (tenant == scheduler::kNoTenant) {
+    fmt::print(err, "offcut: {}\n", NoSuchTenant(tenancy, settings.tenant));
+    return 1;
+  }
+  const auto report = scheduler::ReportTenants(state->snapshot, state->policy, tenant).front();
+  out << (as_json ? ToJson(report, *tenancy).dump(2) + "\n" : PrintTenant(report, *tenancy));
   return 0;
 }
 

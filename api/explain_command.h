@@ -1,4 +1,4 @@
-// `offcut explain pod` and `offcut gpus`, less the command line.
+// `offcut explain pod`, `offcut gpus` and `offcut tenants`, less the command line.
 #pragma once
 
 #include <iosfwd>
@@ -32,5 +32,16 @@ struct GpusSettings {
 // Draws the GPUs of the snapshot. Returns the exit code, as above; 1, too, for a node that is not
 // there.
 int ShowGpus(const GpusSettings& settings, std::ostream& out, std::ostream& err);
+
+struct TenantsSettings {
+  std::vector<std::string> snapshot_files;
+  std::string policy_file;
+  std::string tenant;            // empty: all
+  std::string output = "table";  // or "json", as /api/v1/tenants has it
+};
+
+// Prints where the policy's tenants stand. Returns the exit code, as above; 1, too, for a tenant
+// that is not there.
+int ShowTenants(const TenantsSettings& settings, std::ostream& out, std::ostream& err);
 
 }  // namespace offcut::api

@@ -33,6 +33,7 @@ using offcut::api::MigSimulationSettings;
 using offcut::api::PolicyReport;
 using offcut::api::ServeSettings;
 using offcut::api::SimulateSettings;
+using offcut::api::TenantsSettings;
 using offcut::api::ValidateSettings;
 
 constexpr const char* kSnapshotHelp =
@@ -245,6 +246,23 @@ void AddGpus(CLI::App& app, Command& command) {
   gpus->add_flag("--colour,--color", settings.style.colour, "ANSI colours");
   gpus->callback([&command] {
     command = [] { return offcut::api::ShowGpus(settings, std::cout, std::cerr); };
+  });
+}
+
+void AddTenants(CLI::App& app, Command& command) {
+  static TenantsSettings settings;
+  CLI::App* tenants =
+      app.add_subcommand("tenants", "Show what tenants use, borrow and lend, and why pods wait");
+  tenants->add_option("tenant", settings.tenant, "Tenant to show; without it all of them");
+  tenants->add_option("--snapshot", settings.snapshot_files, kSnapshotHelp)
+      ->allow_extra_args(false)
+      ->required();
+  tenants->add_option("--policy", settings.policy_file, "Policy file that names the tenants");
+  tenants->add_option("-o,--output", settings.output, "table or json")
+      ->check(CLI::IsMember({"table", "json"}))
+      ->capture_default_str();
+  tenants->callback([&command] {
+    command = [] { return offcut::api::ShowTenants(settings, std::cout, std::cerr); };
   });
 }
 
@@ -492,6 +510,7 @@ int Run(int argc, char** argv) {
   AddServe(app, command);
   AddExplain(app, command);
   AddGpus(app, command);
+  AddTenants(app, command);
   AddKubeConfig(app, command);
   AddPolicy(app, command);
   AddSimulate(app, command);

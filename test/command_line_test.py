@@ -80,6 +80,7 @@ class CommandLineTest(unittest.TestCase):
                                "--leader-elect-resource-name"),
             ("explain", "pod"): ("--snapshot", "--policy"),
             ("policy", "validate"): ("--snapshot",),
+            ("tenants",): ("--snapshot", "--policy", "--output"),
         }.items():
             for flag in flags:
                 code, text = run(*command, flag, "")

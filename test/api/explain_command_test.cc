@@ -41,6 +41,12 @@ class ExplainCommandTest : public ::testing::Test {
                      .output = output},
                     out_, err_);
   }
+  int ShowTenants(const std::string& tenant = "", const std::string& output = "table") {
+    return api::ShowTenants({.snapshot_files = {folder_.Write("cluster.json", kCluster)},
+                             .tenant = tenant,
+                             .output = output},
+                            out_, err_);
+  }
 
   TemporaryFolder folder_;
   std::ostringstream out_;
@@ -79,6 +85,16 @@ TEST_F(ExplainCommandTest, SaysHowASnapshotIsMadeWhereAFileIsNone) {
   EXPECT_THAT(out_.str(), IsEmpty());
   EXPECT_THAT(err_.str(), HasSubstr("holds no node that can be read; 1 objects are of other kinds "
                                     "(kubectl get nodes,pods -A -o json prints one)"));
+}
+
+TEST_F(ExplainCommandTest, SaysThatThePolicyNamesNoTenants) {
+  EXPECT_EQ(ShowTenants(), 0);
+  EXPECT_EQ(out_.str(), "no tenants: the policy names none\n");
+  out_.str("");
+  EXPECT_EQ(ShowTenants("", "json"), 0);
+  EXPECT_EQ(nlohmann::json::parse(out_.str()), nlohmann::json::parse(R"({"items": []})"));
+  EXPECT_EQ(ShowTenants("red"), 1);
+  EXPECT_THAT(err_.str(), HasSubstr("offcut: no tenant red: the policy names none\n"));
 }
 
 // 25 pods without a name, one node: 20 lines, and a count of the other five.
