@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "api/http_answer.h"
+#include "api/tenant_metrics.h"
 
 namespace offcut::api {
 namespace {
@@ -51,7 +52,7 @@ HttpResponse AnswerMetrics(const Snapshot& snapshot, Metrics& metrics, const Htt
   if (PathOf(request.target) != "/metrics") return ErrorAnswer(404, "no such path");
   if (!IsRead(request)) return MethodNotAllowed(kReadMethods);
   SetGauges(snapshot, metrics);
-  HttpResponse response = TextAnswer(200, metrics.Print());
+  HttpResponse response = TextAnswer(200, metrics.Print() + PrintTenantMetrics(snapshot));
   response.content_type = "text/plain; version=0.0.4; charset=utf-8";
   return response;
 }

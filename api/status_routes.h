@@ -25,7 +25,8 @@ struct ReadyCheck {
 // ?verbose, and whenever one fails, the text lists every check.
 HttpResponse AnswerHealth(std::span<const ReadyCheck> checks, const HttpRequest& request);
 
-// /metrics: the Prometheus text format. Brings the gauges of nodes and pods up to date first.
+// /metrics: the Prometheus text format. Brings the gauges of nodes and pods up to date first;
+// those of tenants follow at the end.
 HttpResponse AnswerMetrics(const scheduler::Snapshot& snapshot, Metrics& metrics,
                            const HttpRequest& request);
 
