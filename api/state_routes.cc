@@ -225,14 +225,14 @@ HttpResponse AnswerTenants(const Snapshot& snapshot, const scheduler::Policy& po
   if (path.empty()) {
     const auto reports = scheduler::ReportTenants(snapshot, policy);
     return as_text ? TextAnswer(200, PrintTenants(reports, tenancy))
-                   : DocumentAnswer(ToJson(reports, tenancy));
+                   : DocumentAnswer(ToJson(reports, tenancy, snapshot.resource_quotas()));
   }
   const int tenant =
       tenancy == nullptr ? scheduler::kNoTenant : quota::FindTenant(*tenancy->tree, path.substr(1));
   if (tenant == scheduler::kNoTenant) return ErrorAnswer(404, "tenant is not known to offcut");
   const auto report = scheduler::ReportTenants(snapshot, policy, tenant).front();
   return as_text ? TextAnswer(200, PrintTenant(report, *tenancy))
-                 : DocumentAnswer(ToJson(report, *tenancy));
+                 : DocumentAnswer(ToJson(report, *tenancy, snapshot.resource_quotas()));
 }
 
 // "NAMESPACE/NAME"

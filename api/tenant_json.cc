@@ -94,7 +94,22 @@ json WaitingJson(const scheduler::WaitingPods& waiting) {
           {"oldest", std::move(oldest)}};
 }
 
-json TenantJson(const TenantReport& report, const Tenancy& tenancy, const Namespaces& namespaces) {
+json ResourceQuotasOf(const Tenancy& tenancy, int tenant,
+                      std::span<const scheduler::ResourceQuota> quotas) {
+  json shown = json::array();
+  for (const scheduler::ResourceQuota& quota : quotas) {
+    const auto owner = tenancy.by_namespace.find(quota.name_space);
+    if (owner == tenancy.by_namespace.end() || owner->second != tenant) continue;
+    shown.push_back({{"namespace", quota.name_space},
+                     {"name", quota.name},
+                     {"hard", quota.hard},
+                     {"used", quota.used}});
+  }
+  return shown;
+}
+
+json TenantJson(const TenantReport& report, const Tenancy& tenancy, const Namespaces& namespaces,
+                std::span<const scheduler::ResourceQuota> resource_quotas) {
   const quota::TenantTree& tree = *tenancy.tree;
   const auto index = static_cast<std::size_t>(report.tenant);
   const auto weight = static_cast<double>(tree.tenants[index].weight_micro);
@@ -105,21 +120,24 @@ json TenantJson(const TenantReport& report, const Tenancy& tenancy, const Namesp
           {"namespacesByLabel", namespaces.by_label[index]},
           {"quotas", QuotasOf(report, tree)},
           {"dominantShare", ShareOf(report.share, tree)},
+          {"resourceQuotas", ResourceQuotasOf(tenancy, report.tenant, resource_quotas)},
           {"waiting", WaitingJson(report.waiting)}};
 }
 
 }  // namespace
 
-json ToJson(const TenantReport& report, const Tenancy& tenancy) {
-  return TenantJson(report, tenancy, NamespacesOf(tenancy));
+json ToJson(const TenantReport& report, const Tenancy& tenancy,
+            std::span<const scheduler::ResourceQuota> resource_quotas) {
+  return TenantJson(report, tenancy, NamespacesOf(tenancy), resource_quotas);
 }
 
-json ToJson(std::span<const TenantReport> reports, const Tenancy* tenancy) {
+json ToJson(std::span<const TenantReport> reports, const Tenancy* tenancy,
+            std::span<const scheduler::ResourceQuota> resource_quotas) {
   json items = json::array();
   if (reports.empty()) return {{"items", std::move(items)}};
   const Namespaces namespaces = NamespacesOf(*tenancy);
   for (const TenantReport& report : reports) {
-    items.push_back(TenantJson(report, *tenancy, namespaces));
+    items.push_back(TenantJson(report, *tenancy, namespaces, resource_quotas));
   }
   return {{"items", std::move(items)}};
 }

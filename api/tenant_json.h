@@ -10,6 +10,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "scheduler/quota_refusal.h"
+#include "scheduler/resource_quota.h"
 #include "scheduler/tenant_report.h"
 
 namespace offcut::api {
@@ -18,16 +19,21 @@ namespace offcut::api {
 //  "quotas": [{"pool", "resource", "guarantee", "used", "own", "borrowed", "lent",
 //              "borrowingLimit", "lendingLimit", "available", "potential"}],
 //  "dominantShare": {"permille", "resource"},
+//  "resourceQuotas": [{"namespace", "name", "hard": {RESOURCE: COUNT}, "used"}],
 //  "waiting": {"pods", "gated", "notJudged", "reasons": {CODE: COUNT}, "oldest": [{"namespace",
 //              "name", "uid", "createdSeconds", "gated", "reason", "text"}]}}
 // `used` is by the tenant and all below it, `own` by its own pods; they alone wait, too. `permille`
 // is null for a tenant of weight 0 that borrows, `resource` "" for one that does not. A pod that
 // fits has the reason "fits"; one that has not been judged has null.
-nlohmann::json ToJson(const scheduler::TenantReport& report, const scheduler::Tenancy& tenancy);
+// `resource_quotas`: Kubernetes' own, of all namespaces; shown with the tenant whose namespace it
+// is.
+nlohmann::json ToJson(const scheduler::TenantReport& report, const scheduler::Tenancy& tenancy,
+                      std::span<const scheduler::ResourceQuota> resource_quotas = {});
 
 // {"items": [...]}. Requires: tenancy != nullptr, or there are no reports.
 nlohmann::json ToJson(std::span<const scheduler::TenantReport> reports,
-                      const scheduler::Tenancy* tenancy);
+                      const scheduler::Tenancy* tenancy,
+                      std::span<const scheduler::ResourceQuota> resource_quotas = {});
 
 // {"reason", "pool", "resource", "asked", "guarantee", "used", "borrowed", "lent",
 //  "borrowingLimit", "available", "potential", "limitedBy", "leftThere"}

@@ -55,6 +55,17 @@ TEST(TenantJsonTest, TellsWhyPodsWait) {
   EXPECT_THAT(waiting["oldest"][2]["text"], HasSubstr("may ever use"));
 }
 
+TEST(TenantJsonTest, ShowsKubernetesOwnQuotasOfItsNamespaces) {
+  scheduler::Snapshot snapshot = TeamsAtWork();
+  snapshot.SetResourceQuotas(std::make_shared<const std::vector<scheduler::ResourceQuota>>(
+      std::vector<scheduler::ResourceQuota>{
+          {"ml", "gpus", {{"nvidia.com/gpu", 6}}, {{"nvidia.com/gpu", 6}}},
+          {"web", "gpus", {{"nvidia.com/gpu", 1}}, {}}}));
+  EXPECT_EQ(Read(snapshot, "/api/v1/tenants/team-a")["resourceQuotas"], json::parse(R"([
+    {"namespace": "ml", "name": "gpus", "hard": {"nvidia.com/gpu": 6},
+     "used": {"nvidia.com/gpu": 6}}])"));
+}
+
 TEST(TenantJsonTest, ListsParentsBeforeTheirChildren) {
   const json items = Read(TeamsAtWork(), "/api/v1/tenants")["items"];
   ASSERT_EQ(items.size(), 4U);
