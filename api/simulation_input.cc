@@ -88,7 +88,8 @@ std::expected<SimulationInput, Error> ReadSimulationInput(const SimulationFiles&
   const auto requests = RequestsOf(*input);
   input->workload = binpack::DeriveTargetWorkload(requests);
   input->outlook = {.workload = binpack::DeriveBroadWorkload(requests),
-                    .capacities = scheduler::CapacitiesOf(input->start)};
+                    .capacities = scheduler::CapacitiesOf(input->start),
+                    .node_sizes = scheduler::NodeSizesOf(input->start)};
   if (files.order.empty()) {
     input->order.resize(input->pods.size());
     std::iota(input->order.begin(), input->order.end(), std::size_t{0});

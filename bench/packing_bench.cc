@@ -82,9 +82,11 @@ const World& FullWorld(std::string_view strategy) {
   }
   world.snapshot.ReplaceNodes(std::move(inventories));
   const binpack::TargetWorkload workload = HundredClasses();
-  world.policy.packing = binpack::PreparePacking(
-      strategy, {}, workload, 0,
-      {.workload = workload, .capacities = scheduler::CapacitiesOf(world.snapshot)});
+  world.policy.packing =
+      binpack::PreparePacking(strategy, {}, workload, 0,
+                              {.workload = workload,
+                               .capacities = scheduler::CapacitiesOf(world.snapshot),
+                               .node_sizes = scheduler::NodeSizesOf(world.snapshot)});
   std::mt19937 random(2);
   std::vector<scheduler::Pod> pods;
   for (int n = 0; n < kNodes; ++n) {
@@ -168,7 +170,8 @@ void PrepareTheModel(benchmark::State& state, const char* strategy) {
   const World& world = FullWorld("offcut");
   const binpack::TargetWorkload workload = HundredClasses();
   const binpack::Outlook outlook{.workload = workload,
-                                 .capacities = scheduler::CapacitiesOf(world.snapshot)};
+                                 .capacities = scheduler::CapacitiesOf(world.snapshot),
+                                 .node_sizes = scheduler::NodeSizesOf(world.snapshot)};
   for ([[maybe_unused]] auto _ : state) {  // NOLINT(clang-analyzer-deadcode.DeadStores)
     benchmark::DoNotOptimize(binpack::PreparePacking(strategy, {}, workload, 0, outlook));
   }

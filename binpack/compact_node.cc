@@ -55,6 +55,11 @@ CompactGpu CompactAt(const NodeState& node, std::size_t g) {
   return gpu;
 }
 
+bool IsEntirelyFree(const CompactGpu& gpu) {
+  const bool can_be_whole = gpu.kind == GpuKind::kWhole || gpu.kind == GpuKind::kFractional;
+  return can_be_whole && gpu.free_units == kGpuUnits;
+}
+
 int UsedShare(std::int64_t total, std::int64_t free) {
   if (total == 0) return 0;
   return static_cast<int>(std::min<std::int64_t>(kGpuUnits, kGpuUnits * (total - free) / total));
@@ -70,6 +75,7 @@ CompactNode Compact(const NodeState& node) {
   for (std::size_t g = 0; g < node.gpus.size(); ++g) {
     compact.gpus.push_back(CompactAt(node, g));
     compact.free_units += compact.gpus.back().free_units;
+    compact.free_gpus += IsEntirelyFree(compact.gpus.back()) ? 1 : 0;
   }
   for (InstancePool pool : node.pools) {
     const int used = UsedUnits(pool, node.pool_model.get());

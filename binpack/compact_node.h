@@ -41,6 +41,9 @@ struct CompactNode {
   std::int64_t free_units = 0;   // of open GPUs and of pools
   std::int64_t used_units = 0;   // UsedUnits(NodeState)
   std::int64_t total_units = 0;  // TotalUnits(NodeState)
+  // Open ones of which nothing is taken, whole or cut by percent: what a pod that wants GPUs whole
+  // can have.
+  std::int32_t free_gpus = 0;
   // Bit RequestKindOf() is set for each pod on the node that holds devices. NodeState knows no
   // pods, so whoever does sets it.
   std::uint32_t request_kinds = 0;

@@ -7,13 +7,13 @@ namespace {
 
 // Of a cost: a tenth of a milli.
 constexpr std::int64_t kCostUnit = NodePotential::kUnit / 10;
-// Smaller differences are none, but for instances that we place: what a layout costs is exact, and
-// often little.
-constexpr std::int64_t kStepUnits = 100;
 
+// Differences smaller than a step are none, but for instances that we place: what a layout costs is
+// exact, and often little.
 std::int64_t ToCost(std::int64_t potential, const RequestShape& shape) {
+  constexpr std::int64_t step = OffcutPricing::kStepUnits;
   if (!shape.profiles.empty()) return CeilDiv(potential, kCostUnit);
-  return kStepUnits * CeilDiv(potential, kStepUnits * kCostUnit);
+  return step * CeilDiv(potential, step * kCostUnit);
 }
 
 }  // namespace

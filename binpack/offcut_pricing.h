@@ -1,5 +1,6 @@
-// The default strategy: least rise of the potential. For strategy.cc alone, like the types in
-// baseline_pricing.h.
+// The default strategy: least rise of the potential of one node. What it costs the cluster that one
+// entirely free node fewer is left is added where nodes are compared; see whole_node_price.h. For
+// binpack's own files alone, like the types in baseline_pricing.h.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +15,8 @@ namespace offcut::binpack {
 // gains below that are ties. Where we place MIG instances there are no steps.
 class OffcutPricing {
  public:
+  static constexpr std::int64_t kStepUnits = 100;
+
   explicit OffcutPricing(const PricingInput& input);
   std::int64_t Rank(const Candidate& candidate) const { return Cost(candidate); }
   std::int64_t Cost(const Candidate& candidate) const;

@@ -21,6 +21,12 @@ GradientScale MakeGradientScale(std::int64_t total_count) {
   return scale;
 }
 
+std::int64_t GpusOf(std::span<const GpuCapacity> capacities) {
+  std::int64_t gpus = 0;
+  for (const GpuCapacity& each : capacities) gpus += each.count;
+  return gpus;
+}
+
 }  // namespace
 
 int GradientScale::ScoreOf(std::int64_t decrease) const {
@@ -35,6 +41,10 @@ std::shared_ptr<const PackingModel> PreparePacking(std::string_view strategy_nam
   if (strategy == nullptr) return nullptr;
   ClassTable classes = MakeClassTable(workload);
   const std::uint64_t workload_hash = HashOf(workload);
+  const WholeNodePrice whole_nodes =
+      strategy->prices_whole_nodes
+          ? MakeWholeNodePrice(outlook.workload, outlook.node_sizes, GpusOf(outlook.capacities))
+          : WholeNodePrice{};
   const GradientScale gradient = MakeGradientScale(classes.total_count);
   return std::make_shared<const PackingModel>(PackingModel{
       .strategy = strategy,
@@ -43,10 +53,12 @@ std::shared_ptr<const PackingModel> PreparePacking(std::string_view strategy_nam
       .workload = std::move(workload),
       .workload_hash = workload_hash,
       .capacities = outlook.capacities,
+      .node_sizes = outlook.node_sizes,
       .classes = std::move(classes),
       .gradient = gradient,
       .potential = MakePotentialTables(outlook.workload, outlook.capacities,
-                                       before == nullptr ? nullptr : &before->potential)});
+                                       before == nullptr ? nullptr : &before->potential),
+      .whole_nodes = whole_nodes});
 }
 
 }  // namespace offcut::binpack

@@ -17,6 +17,7 @@
 #include "binpack/fragmentation.h"
 #include "binpack/potential.h"
 #include "binpack/target_workload.h"
+#include "binpack/whole_node_price.h"
 
 namespace offcut::binpack {
 
@@ -47,9 +48,11 @@ struct PackingModel {
   TargetWorkload workload;
   std::uint64_t workload_hash = 0;
   std::vector<GpuCapacity> capacities;  // of the outlook
+  std::vector<int> node_sizes;          // of the outlook
   ClassTable classes;
   GradientScale gradient;
-  PotentialTables potential;  // of the strategy offcut
+  PotentialTables potential;   // of the strategy offcut
+  WholeNodePrice whole_nodes;  // likewise
 };
 
 // What the strategy offcut is prepared for. Its workload covers more than FGD's: the few jobs that
@@ -57,6 +60,9 @@ struct PackingModel {
 struct Outlook {
   TargetWorkload workload;
   std::vector<GpuCapacity> capacities;
+  // How many GPUs nodes have whose GPUs are all given whole or by percent; each number once,
+  // ascending. Empty: no node has a price as a whole.
+  std::vector<int> node_sizes;
 };
 
 // `before` changes nothing but the time that it takes: tables that stay equal are shared.

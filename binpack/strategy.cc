@@ -34,13 +34,24 @@ int FillLevelPermille(const CompactNode& node, const Candidate& candidate) {
   return static_cast<int>(1000 * (node.used_units + candidate.units_taken) / node.total_units);
 }
 
+bool OpensWholeNode(const PricingInput& input, const Candidate& candidate) {
+  const WholeNodePrice& price = input.model.whole_nodes;
+  return !candidate.changes.empty() && candidate.units_taken < price.gpus * kGpuUnits &&
+         price.IsFreeWhole(input.node.compact);
+}
+
+Price ToPrice(const PricingInput& input, const Candidate& candidate, std::int64_t cost) {
+  return {.cost = cost,
+          .fill_level_permille = FillLevelPermille(input.node.compact, candidate),
+          .opens_whole_node = OpensWholeNode(input, candidate)};
+}
+
 template <typename Pricing>
 std::optional<Price> PriceBy(const PricingInput& input) {
   const Pricing pricing(input);
   const std::optional<Best> best = FindBest(pricing, input);
   if (!best) return std::nullopt;
-  return Price{.cost = pricing.Cost(best->candidate),
-               .fill_level_permille = FillLevelPermille(input.node.compact, best->candidate)};
+  return ToPrice(input, best->candidate, pricing.Cost(best->candidate));
 }
 
 template <typename Pricing>
@@ -48,8 +59,7 @@ std::optional<Choice> ChooseBy(const PricingInput& input) {
   const Pricing pricing(input);
   std::optional<Best> best = FindBest(pricing, input);
   if (!best) return std::nullopt;
-  const Price price{.cost = pricing.Cost(best->candidate),
-                    .fill_level_permille = FillLevelPermille(input.node.compact, best->candidate)};
+  const Price price = ToPrice(input, best->candidate, pricing.Cost(best->candidate));
   std::vector<CostTerm> terms = pricing.Terms(best->candidate);
   return Choice{
       .placement = std::move(best->candidate.placement), .price = price, .terms = std::move(terms)};
@@ -71,7 +81,8 @@ constexpr std::array kStrategies = {
     Row<OffcutPricing>({.name = "offcut",
                         .is_offered = true,
                         .reads_workload = true,
-                        .breaks_ties_by_name = true}),
+                        .breaks_ties_by_name = true,
+                        .prices_whole_nodes = true}),
     Row<PackingPricing>({.name = "packing"}),
     Row<PublishedPackingPricing>({.name = "packing-published"}),
     Row<RandomPricing>({.name = "random", .is_random = true}),

@@ -35,6 +35,9 @@ struct PricingInput {
 struct Price {
   std::int64_t cost = 0;
   int fill_level_permille = 0;  // with the pod on the node; 0 on one without devices
+  // It takes a part of a node that is entirely free: what that costs, PackingModel::whole_nodes
+  // says, by how many others there are. Not a part of `cost`.
+  bool opens_whole_node = false;
 };
 
 struct Choice {
@@ -49,6 +52,7 @@ struct Strategy {
   bool is_random = false;   // draws, so that a price holds for one decision only
   bool reads_workload = false;
   bool breaks_ties_by_name = false;  // packs better so than by fill level first
+  bool prices_whole_nodes = false;   // see whole_node_price.h
   std::optional<Price> (*price)(const PricingInput& input);
   std::optional<Choice> (*choose)(const PricingInput& input);
 };

@@ -36,11 +36,12 @@ bool IsPreemptable(Reason reason, const Pod& pod, std::string_view node_name, Re
 
 inline constexpr std::int64_t kScoreMax = 10;  // MaxExtenderPriority
 
-// What a node's best placement costs.
+// What a node's best placement costs, without what opening a whole node does.
 struct NodeCost {
   bool fits = false;
   std::int64_t cost = 0;
   int fill_level_permille = 0;  // with the pod on it
+  bool opens_whole_node = false;
   std::vector<binpack::CostTerm> terms;
   binpack::Placement placement;
 };

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cassert>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 
 #include "binpack/placement.h"
 
@@ -145,6 +147,21 @@ std::vector<binpack::GpuCapacity> CapacitiesOf(const Snapshot& snapshot) {
     }
   }
   return capacities;
+}
+
+std::vector<int> NodeSizesOf(const Snapshot& snapshot) {
+  const auto can_be_whole = [](const binpack::Gpu& gpu) {
+    return std::holds_alternative<binpack::WholeGpu>(gpu.state) ||
+           std::holds_alternative<binpack::FractionalGpu>(gpu.state);
+  };
+  std::set<int> sizes;
+  for (const auto& node : snapshot.nodes()) {
+    const std::vector<binpack::Gpu>& gpus = node->inventory.devices.gpus;
+    if (!gpus.empty() && std::ranges::all_of(gpus, can_be_whole)) {
+      sizes.insert(static_cast<int>(gpus.size()));
+    }
+  }
+  return {sizes.begin(), sizes.end()};
 }
 
 }  // namespace offcut::scheduler

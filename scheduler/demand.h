@@ -38,4 +38,7 @@ Demand DemandOf(const binpack::NodeState& devices, const binpack::Placement& pla
 // nodes.
 std::vector<binpack::GpuCapacity> CapacitiesOf(const Snapshot& snapshot);
 
+// How many GPUs nodes have, as binpack::Outlook counts them.
+std::vector<int> NodeSizesOf(const Snapshot& snapshot);
+
 }  // namespace offcut::scheduler

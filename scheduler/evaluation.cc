@@ -1,6 +1,10 @@
 #include "scheduler/evaluation.h"
 
+#include <algorithm>
+#include <limits>
+
 #include "scheduler/checked_shape.h"
+#include "scheduler/whole_nodes.h"
 
 namespace offcut::scheduler {
 
@@ -19,12 +23,19 @@ Evaluation Evaluate(const Node& node, const Pod& pod, const Policy& policy,
   if (!price) return evaluation;
   evaluation.cost = price->cost;
   evaluation.fill_level_permille = price->fill_level_permille;
+  evaluation.opens_whole_node = OpensWholeNode(node, *price);
+  constexpr std::int32_t free_gpus_max = std::numeric_limits<std::uint8_t>::max();
+  evaluation.free_gpus = static_cast<std::uint8_t>(std::min(node.compact.free_gpus, free_gpus_max));
   return evaluation;
 }
 
 bool IsCheaper(const Evaluation& a, std::string_view a_name, const Evaluation& b,
-               std::string_view b_name, const Pod& pod, const Policy& policy) {
-  if (a.cost != b.cost) return a.cost < b.cost;
+               std::string_view b_name, const Pod& pod, const Policy& policy,
+               std::int64_t opening_cost) {
+  const std::int64_t a_cost = a.CostWith(opening_cost);
+  const std::int64_t b_cost = b.CostWith(opening_cost);
+  if (a_cost != b_cost) return a_cost < b_cost;
+  if (opening_cost > 0 && a.free_gpus != b.free_gpus) return a.free_gpus < b.free_gpus;
   const Ties ties = TiesOf(policy);
   if (ties == Ties::kStrict && a.fill_level_permille != b.fill_level_permille) {
     return a.fill_level_permille > b.fill_level_permille;

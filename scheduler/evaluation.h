@@ -1,6 +1,8 @@
 // What one request finds on one node: whether it fits and, if so, what its best placement costs.
-// The decisions compare these; which devices are taken is only worked out for the node that wins.
-// Pure.
+// That is a function of the node alone, so that it can be kept while other nodes change. What the
+// cluster adds to it, the price of opening a node that is entirely free, is one number for all
+// nodes at one instant, and comes in when they are compared. The decisions compare these; which
+// devices are taken is only worked out for the node that wins. Pure.
 #pragma once
 
 #include <cstdint>
@@ -21,32 +23,40 @@ enum class Prefilter { kByKubeScheduler, kNone };
 struct Evaluation {
   Reason reason = Reason::kNodeUnknown;
   bool prefers_no_schedule = false;  // of the node: has such a taint
+  bool opens_whole_node = false;     // the placement does; see scheduler/whole_nodes.h
+  std::uint8_t free_gpus = 0;        // entirely, without the pod; 255: so many or more
   // -1: it has no cost, and is not compared. The pod does not fit, or other hands serve its devices
   // there (DRA): that costs us nothing and wins nothing.
   std::int32_t fill_level_permille = -1;  // with the pod on the node
-  std::int64_t cost = 0;
+  std::int64_t cost = 0;                  // without that of opening a whole node
 
   bool has_cost() const { return fill_level_permille >= 0; }
+  std::int64_t CostWith(std::int64_t opening_cost) const {
+    return cost + (opens_whole_node ? opening_cost : 0);
+  }
   bool operator==(const Evaluation&) const = default;
 };
 
 Evaluation Evaluate(const Node& node, const Pod& pod, const Policy& policy,
                     const binpack::PackingModel& model, Prefilter prefilter);
 
-// Lowest cost first, then as `policy.ties` says: the order is strict, so that nothing else breaks
-// ties. Requires: both have a cost.
+// Lowest cost first; while opening a whole node costs anything, then the fewest free GPUs, so that
+// small pods close the holes in nodes that are broken already; then as `policy.ties` says. The
+// order is strict, so that nothing else breaks ties. Requires: both have a cost.
 bool IsCheaper(const Evaluation& a, std::string_view a_name, const Evaluation& b,
-               std::string_view b_name, const Pod& pod, const Policy& policy);
+               std::string_view b_name, const Pod& pod, const Policy& policy,
+               std::int64_t opening_cost);
 
 // The index of the cheapest, or nullopt where none has a cost. Element i is of node `name_of(i)`.
 template <typename NameOf>
 std::optional<std::size_t> CheapestOf(std::span<const Evaluation> evaluations, NameOf name_of,
-                                      const Pod& pod, const Policy& policy) {
+                                      const Pod& pod, const Policy& policy,
+                                      std::int64_t opening_cost) {
   std::optional<std::size_t> best;
   for (std::size_t i = 0; i < evaluations.size(); ++i) {
     if (!evaluations[i].has_cost()) continue;
-    if (!best ||
-        IsCheaper(evaluations[i], name_of(i), evaluations[*best], name_of(*best), pod, policy)) {
+    if (!best || IsCheaper(evaluations[i], name_of(i), evaluations[*best], name_of(*best), pod,
+                           policy, opening_cost)) {
       best = i;
     }
   }

@@ -7,6 +7,7 @@
 #include "scheduler/expected_node.h"
 #include "scheduler/packing.h"
 #include "scheduler/request_key.h"
+#include "scheduler/whole_nodes.h"
 
 namespace offcut::scheduler {
 
@@ -42,17 +43,25 @@ std::vector<std::size_t> EvaluationCache::IndicesOf(std::span<const std::string>
   return indices;
 }
 
-// Notes which nodes have changed since the last call. Costs are of one model alone.
+// Costs, and which nodes count when they are whole, are of one model alone.
+void EvaluationCache::FollowModel(const Snapshot& snapshot) {
+  auto model = PackingOf(snapshot, policy_);
+  if (model == model_) return;
+  model_ = std::move(model);
+  rows_.clear();
+  free_whole_nodes_ = CountFreeWhole(nodes_, *model_);
+}
+
+// Notes which nodes have changed since the last call.
 void EvaluationCache::Follow(const Snapshot& snapshot) {
-  if (const auto model = PackingOf(snapshot, policy_); model != model_) {
-    model_ = model;
-    rows_.clear();
-  }
+  FollowModel(snapshot);
   const auto nodes = snapshot.nodes();
   if (nodes.size() != nodes_.size()) return Renumber(nodes);
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     if (nodes[i] == nodes_[i]) continue;
     if (nodes[i]->name() != nodes_[i]->name()) return Renumber(nodes);
+    free_whole_nodes_ +=
+        (IsFreeWhole(*nodes[i], *model_) ? 1 : 0) - (IsFreeWhole(*nodes_[i], *model_) ? 1 : 0);
     nodes_[i] = nodes[i];
     changed_[i] = now_;
   }
@@ -75,6 +84,7 @@ void EvaluationCache::Renumber(std::span<const std::shared_ptr<const Node>> node
     row.evaluations = std::move(moved);
   }
   nodes_.assign(nodes.begin(), nodes.end());
+  free_whole_nodes_ = CountFreeWhole(nodes_, *model_);
   changed_ = std::move(changed);
   names_.clear();
   index_by_name_.clear();

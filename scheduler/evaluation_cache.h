@@ -6,7 +6,8 @@
 // the nodes that it touches and shares all others. The cache keeps the last version of each, so
 // that no other node can come to lie at its address. Likewise of the packing model: with another
 // one everything is worked out anew. What it answers depends on the snapshot alone, never on what
-// it was asked before: equal to Evaluate() on every node.
+// it was asked before: equal to Evaluate() on every node. So does the number of nodes that are
+// entirely free, which is counted as nodes change.
 //
 // Memory: 16 bytes a node and request; beyond the limits the request that was asked for longest ago
 // is forgotten. Not synchronised: one owner, one thread at a time.
@@ -42,6 +43,8 @@ class EvaluationCache {
   Prefilter prefilter() const { return prefilter_; }
   // Of the last snapshot. Requires: there was one.
   const binpack::PackingModel& model() const { return *model_; }
+  // Likewise: what it costs to open a node that is entirely free.
+  std::int64_t opening_cost() const { return model_->whole_nodes.CostAt(free_whole_nodes_); }
 
   // One evaluation a node, in the order of snapshot.nodes(); expectations are not counted in. Valid
   // until the next call.
@@ -73,6 +76,7 @@ class EvaluationCache {
 
   std::size_t IndexOf(std::string_view node_name) const;
   void Follow(const Snapshot& snapshot);
+  void FollowModel(const Snapshot& snapshot);
   void Renumber(std::span<const std::shared_ptr<const Node>> nodes);
   Row& RowOf(const Pod& pod);
   void MakeRoom();
@@ -85,6 +89,7 @@ class EvaluationCache {
   std::vector<std::string> names_;                      // of nodes_, side by side
   std::vector<std::size_t> successors_;                 // the node that was named after each one
   std::vector<std::uint64_t> changed_;                  // when each node last changed
+  std::int64_t free_whole_nodes_ = 0;                   // of nodes_, as the model has it
   std::unordered_map<std::string, std::size_t, TextHash, std::equal_to<>> index_by_name_;
   std::unordered_map<std::string, Row> rows_;  // by what Evaluate() reads of a pod
   std::uint64_t now_ = 0;                      // counts calls

@@ -6,6 +6,7 @@
 
 #include "scheduler/expected_node.h"
 #include "scheduler/packing.h"
+#include "scheduler/whole_nodes.h"
 
 namespace offcut::scheduler {
 namespace {
@@ -54,6 +55,13 @@ std::optional<DeviceRecord> RecordOnNode(const Snapshot& snapshot, const PodEntr
   return record;
 }
 
+// As decisions add it when they compare nodes.
+void AddOpeningCost(std::int64_t opening_cost, NodeCost& cost) {
+  if (!cost.opens_whole_node || opening_cost == 0) return;
+  cost.cost += opening_cost;
+  cost.terms.push_back({"whole_node", opening_cost});
+}
+
 }  // namespace
 
 bool HasDrifted(const Snapshot& snapshot, std::string_view uid) {
@@ -83,6 +91,8 @@ Explanation Explain(const Snapshot& snapshot, std::string_view uid, const Policy
   for (const auto& node : snapshot.nodes()) names.push_back(node->name());
   const auto verdicts = Filter(snapshot, *entry->pod, names, policy, Prefilter::kNone);
   const auto scores = Score(snapshot, *entry->pod, names, policy, Prefilter::kNone);
+  const std::int64_t opening_cost = explanation.packing->whole_nodes.CostAt(
+      CountFreeWhole(snapshot.nodes(), *explanation.packing));
   std::int64_t best_score = -1;
   for (std::size_t i = 0; i < names.size(); ++i) {
     NodeExplanation node{.node = snapshot.nodes()[i], .verdict = verdicts[i], .score = scores[i]};
@@ -90,6 +100,7 @@ Explanation Explain(const Snapshot& snapshot, std::string_view uid, const Policy
       const auto expected = WithExpected(snapshot, *node.node, *entry->pod);
       node.cost = CostOf(expected ? *expected : *node.node, *entry->pod, policy,
                          *explanation.packing, Prefilter::kNone);
+      AddOpeningCost(opening_cost, node.cost);
       if (node.score > best_score) {
         best_score = node.score;
         explanation.node_name = names[i];

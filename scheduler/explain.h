@@ -18,7 +18,7 @@ namespace offcut::scheduler {
 struct NodeExplanation {
   std::shared_ptr<const Node> node;
   Verdict verdict;
-  NodeCost cost;           // if it fits
+  NodeCost cost;           // if it fits; with what opening a whole node costs
   std::int64_t score = 0;  // as prioritize would give it
 };
 

@@ -240,7 +240,7 @@ binpack::TargetWorkload WithSizes(binpack::TargetWorkload workload, const Snapsh
 }
 
 bool IsPreparedFor(const binpack::PackingModel& model, const binpack::Outlook& outlook) {
-  return model.workload == outlook.workload &&
+  return model.workload == outlook.workload && model.node_sizes == outlook.node_sizes &&
          std::ranges::equal(
              model.capacities, outlook.capacities, [](const GpuCapacity& a, const GpuCapacity& b) {
                return a.count == b.count && a.mig_fill_permille == b.mig_fill_permille &&
@@ -266,7 +266,9 @@ std::string WorkloadText(const binpack::PackingModel& model) {
 }
 
 binpack::Outlook DeriveOutlook(const Snapshot& snapshot) {
-  return {.workload = DeriveWorkload(snapshot), .capacities = CoarseCapacities(snapshot)};
+  return {.workload = DeriveWorkload(snapshot),
+          .capacities = CoarseCapacities(snapshot),
+          .node_sizes = NodeSizesOf(snapshot)};
 }
 
 std::shared_ptr<const binpack::PackingModel> RenewedPacking(const Snapshot& snapshot,
@@ -276,7 +278,8 @@ std::shared_ptr<const binpack::PackingModel> RenewedPacking(const Snapshot& snap
   const binpack::Outlook outlook =
       policy.target_workload
           ? binpack::Outlook{.workload = WithSizes(*policy.target_workload, snapshot),
-                             .capacities = CoarseCapacities(snapshot)}
+                             .capacities = CoarseCapacities(snapshot),
+                             .node_sizes = NodeSizesOf(snapshot)}
           : DeriveOutlook(snapshot);
   const auto& current = snapshot.packing();
   if (current != nullptr && current->strategy == asked.strategy &&

@@ -25,9 +25,10 @@ enum class Refusals { kUnresolvable, kPreemptable };
 // outvotes the packing. kProportional: ranks spread over 0..10.
 enum class Scores { kStrict, kProportional };
 
-// How equal costs are ordered. kStrict: fill level, then node name. kName: node name alone. Which
-// of them is better depends on the strategy; see TiesOf(). kRandom: by a draw of the packing's
-// seed, the pod's UID and the node's name; for simulations, as a policy cannot ask for it.
+// How equal costs are ordered, and of these equal numbers of free GPUs while whole nodes have a
+// price (see IsCheaper()). kStrict: fill level, then node name. kName: node name alone. Which of
+// them is better depends on the strategy; see TiesOf(). kRandom: by a draw of the packing's seed,
+// the pod's UID and the node's name; for simulations, as a policy cannot ask for it.
 enum class Ties { kStrict, kName, kRandom };
 
 // The extended resources that are ours. Names are matched exactly, never by substring.

@@ -3,6 +3,7 @@
 
 #include "scheduler/checked_shape.h"
 #include "scheduler/decision.h"
+#include "scheduler/whole_nodes.h"
 
 namespace offcut::scheduler {
 namespace {
@@ -14,30 +15,34 @@ bool HasSoftWishes(const Pod& pod, std::span<const Evaluation> evaluations) {
 }
 
 // Ranks of the distinct costs, spread over kScoreMax..0.
-void ScoreByRank(std::span<const Evaluation> evaluations, std::vector<std::int64_t>& scores) {
+void ScoreByRank(std::span<const Evaluation> evaluations, std::int64_t opening_cost,
+                 std::vector<std::int64_t>& scores) {
   std::vector<std::int64_t> distinct;
   for (const Evaluation& each : evaluations) {
-    if (each.has_cost()) distinct.push_back(each.cost);
+    if (each.has_cost()) distinct.push_back(each.CostWith(opening_cost));
   }
   std::ranges::sort(distinct);
   distinct.erase(std::ranges::unique(distinct).begin(), distinct.end());
   const auto steps = std::max<std::int64_t>(1, std::ssize(distinct) - 1);
   for (std::size_t i = 0; i < evaluations.size(); ++i) {
     if (!evaluations[i].has_cost()) continue;
-    const auto rank = std::ranges::lower_bound(distinct, evaluations[i].cost) - distinct.begin();
+    const std::int64_t cost = evaluations[i].CostWith(opening_cost);
+    const auto rank = std::ranges::lower_bound(distinct, cost) - distinct.begin();
     scores[i] = kScoreMax - kScoreMax * rank / steps;
   }
 }
 
 std::vector<std::int64_t> ScoresOf(const Pod& pod, std::span<const std::string> node_names,
-                                   std::span<const Evaluation> evaluations, const Policy& policy) {
+                                   std::span<const Evaluation> evaluations, const Policy& policy,
+                                   std::int64_t opening_cost) {
   std::vector<std::int64_t> scores(node_names.size(), 0);
   if (policy.scores == Scores::kProportional || HasSoftWishes(pod, evaluations)) {
-    ScoreByRank(evaluations, scores);
+    ScoreByRank(evaluations, opening_cost, scores);
     return scores;
   }
   const auto name_of = [&](std::size_t i) { return std::string_view(node_names[i]); };
-  if (const auto best = CheapestOf(evaluations, name_of, pod, policy)) scores[*best] = kScoreMax;
+  const auto best = CheapestOf(evaluations, name_of, pod, policy, opening_cost);
+  if (best) scores[*best] = kScoreMax;
   return scores;
 }
 
@@ -52,6 +57,7 @@ NodeCost CostOf(const Node& node, const Pod& pod, const Policy& policy,
   return {.fits = true,
           .cost = choice->price.cost,
           .fill_level_permille = choice->price.fill_level_permille,
+          .opens_whole_node = OpensWholeNode(node, choice->price),
           .terms = std::move(choice->terms),
           .placement = std::move(choice->placement)};
 }
@@ -67,7 +73,8 @@ std::vector<std::int64_t> Score(const Snapshot& snapshot, const Pod& pod,
 std::vector<std::int64_t> Score(const Snapshot& snapshot, const Pod& pod,
                                 std::span<const std::string> node_names, EvaluationCache& cache) {
   if (pod.request.empty()) return std::vector<std::int64_t>(node_names.size(), 0);
-  return ScoresOf(pod, node_names, EvaluateNames(snapshot, pod, node_names, cache), cache.policy());
+  const std::vector<Evaluation> evaluations = EvaluateNames(snapshot, pod, node_names, cache);
+  return ScoresOf(pod, node_names, evaluations, cache.policy(), cache.opening_cost());
 }
 
 }  // namespace offcut::scheduler

@@ -40,7 +40,7 @@ std::string_view Simulation::Arrive(const Pod& pod) {
   const auto evaluations = cache_.EvaluateAll(snapshot_, pod);
   const auto nodes = snapshot_.nodes();
   const auto name_of = [&](std::size_t i) { return std::string_view(nodes[i]->name()); };
-  const auto best = CheapestOf(evaluations, name_of, pod, policy_);
+  const auto best = CheapestOf(evaluations, name_of, pod, policy_, cache_.opening_cost());
   if (!best) return {};
   const std::string node_name = nodes[*best]->name();
   Count(*nodes[*best], -1);

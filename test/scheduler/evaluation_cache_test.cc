@@ -10,6 +10,7 @@
 
 #include "scheduler/decision.h"
 #include "scheduler/packing.h"
+#include "scheduler/whole_nodes.h"
 #include "test/testing/worlds.h"
 
 namespace offcut::scheduler {
@@ -167,6 +168,8 @@ TEST(EvaluationCacheTest, SaysAfterAnyEditsWhatAnEvaluationAfreshSays) {
                                     " cpu=" + std::to_string(random() % 2));
         ASSERT_THAT(cache.EvaluateAll(snapshot, pod),
                     ElementsAreArray(EvaluateAfresh(snapshot, pod, policy)));
+        ASSERT_EQ(cache.opening_cost(), cache.model().whole_nodes.CostAt(
+                                            CountFreeWhole(snapshot.nodes(), cache.model())));
       }
     }
   }
