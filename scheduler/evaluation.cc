@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "binpack/integer_division.h"
 #include "scheduler/checked_shape.h"
 #include "scheduler/whole_nodes.h"
 
@@ -34,8 +35,13 @@ bool IsCheaper(const Evaluation& a, std::string_view a_name, const Evaluation& b
                std::int64_t opening_cost) {
   const std::int64_t a_cost = a.CostWith(opening_cost);
   const std::int64_t b_cost = b.CostWith(opening_cost);
+  if (opening_cost > 0) {
+    const std::int64_t a_steps = binpack::CeilDiv(a_cost, kCoarseStep);
+    const std::int64_t b_steps = binpack::CeilDiv(b_cost, kCoarseStep);
+    if (a_steps != b_steps) return a_steps < b_steps;
+    if (a.free_gpus != b.free_gpus) return a.free_gpus < b.free_gpus;
+  }
   if (a_cost != b_cost) return a_cost < b_cost;
-  if (opening_cost > 0 && a.free_gpus != b.free_gpus) return a.free_gpus < b.free_gpus;
   const Ties ties = TiesOf(policy);
   if (ties == Ties::kStrict && a.fill_level_permille != b.fill_level_permille) {
     return a.fill_level_permille > b.fill_level_permille;

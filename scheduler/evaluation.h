@@ -40,9 +40,14 @@ struct Evaluation {
 Evaluation Evaluate(const Node& node, const Pod& pod, const Policy& policy,
                     const binpack::PackingModel& model, Prefilter prefilter);
 
-// Lowest cost first; while opening a whole node costs anything, then the fewest free GPUs, so that
-// small pods close the holes in nodes that are broken already; then as `policy.ties` says. The
-// order is strict, so that nothing else breaks ties. Requires: both have a cost.
+// While opening a whole node costs anything, costs are compared in these steps first: 40 milli of a
+// GPU, about what a step of FGD's score is. Finer differences are worth less than a hole closed.
+inline constexpr std::int64_t kCoarseStep = 400;
+
+// Lowest cost first, then as `policy.ties` says. While opening a whole node costs anything: lowest
+// cost in coarse steps, then the fewest free GPUs, so that small pods close the holes in nodes that
+// are broken already, and only then as above. The order is strict, so that nothing else breaks
+// ties. Requires: both have a cost.
 bool IsCheaper(const Evaluation& a, std::string_view a_name, const Evaluation& b,
                std::string_view b_name, const Pod& pod, const Policy& policy,
                std::int64_t opening_cost);

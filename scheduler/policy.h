@@ -25,8 +25,8 @@ enum class Refusals { kUnresolvable, kPreemptable };
 // outvotes the packing. kProportional: ranks spread over 0..10.
 enum class Scores { kStrict, kProportional };
 
-// How equal costs are ordered, and of these equal numbers of free GPUs while whole nodes have a
-// price (see IsCheaper()). kStrict: fill level, then node name. kName: node name alone. Which of
+// How equal costs are ordered; while whole nodes have a price, after what IsCheaper() says goes
+// before. kStrict: fill level, then node name. kName: node name alone. Which of
 // them is better depends on the strategy; see TiesOf(). kRandom: by a draw of the packing's seed,
 // the pod's UID and the node's name; for simulations, as a policy cannot ask for it.
 enum class Ties { kStrict, kName, kRandom };

@@ -95,6 +95,24 @@ TEST(WholeNodesTest, TiesAreThePolicysOnceAsManyNodesAreWholeAsExpected) {
   EXPECT_EQ(PlaceOf(snapshot, "p nvidia.com/gpu=1", policy), "b");
 }
 
+// 300 and 400 are one step of 400, 401 is two. A node that is opened costs 100 more: 400.
+TEST(WholeNodesTest, CostsCountInCoarseStepsWhileWholeNodesHaveAPrice) {
+  const Policy policy;
+  const Pod pod;
+  const auto comes_first = [&](const Evaluation& a, const Evaluation& b, std::int64_t opening) {
+    return IsCheaper(a, "a", b, "b", pod, policy, opening);
+  };
+  const Evaluation many{.free_gpus = 5, .fill_level_permille = 0, .cost = 300};
+  EXPECT_FALSE(comes_first(many, {.free_gpus = 1, .fill_level_permille = 0, .cost = 400}, 100));
+  EXPECT_TRUE(comes_first(many, {.free_gpus = 1, .fill_level_permille = 0, .cost = 400}, 0));
+  EXPECT_TRUE(comes_first(many, {.free_gpus = 1, .fill_level_permille = 0, .cost = 401}, 100));
+  EXPECT_TRUE(comes_first(many, {.free_gpus = 5, .fill_level_permille = 0, .cost = 400}, 100));
+  const Evaluation whole{
+      .opens_whole_node = true, .free_gpus = 8, .fill_level_permille = 0, .cost = 300};
+  EXPECT_TRUE(comes_first(whole, {.free_gpus = 8, .fill_level_permille = 0, .cost = 400}, 100));
+  EXPECT_FALSE(comes_first(whole, {.free_gpus = 8, .fill_level_permille = 0, .cost = 400}, 101));
+}
+
 TEST(WholeNodesTest, NobodyCountsOnANodeThatIsClosedIncompleteOrOfAnotherSize) {
   const Policy policy = PolicyFor(10, 90);
   Snapshot snapshot = FourNodes(policy);
