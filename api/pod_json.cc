@@ -13,6 +13,7 @@
 #include "api/closest_word.h"
 #include "api/device_record_json.h"
 #include "api/json_object.h"
+#include "api/pod_membership.h"
 #include "api/printable.h"
 #include "api/text_fields.h"
 
@@ -445,46 +446,6 @@ void ReadPriority(const JsonObject& root, Pod& pod) {
 
 void ReadNomination(const JsonObject& root, Pod& pod) {
   pod.nominated_node_name = root.Object("status").String("nominatedNodeName", kNameBytesMax);
-}
-
-void ReadTenantLabel(const JsonObject& root, Pod& pod) {
-  const std::string_view tenant =
-      root.Object("metadata").Object("labels").Entry(kTenantLabel).value_or("");
-  pod.tenant_label = std::string(tenant.substr(0, kLabelBytesMax));
-}
-
-void ReadGang(const JsonObject& root, Pod& pod) {
-  const JsonObject metadata = root.Object("metadata");
-  const JsonObject annotations = metadata.Object("annotations");
-  pod.gang = root.Object("spec").Object("schedulingGroup").String("podGroupName", kNameBytesMax);
-  if (pod.gang.empty()) pod.gang = metadata.Object("labels").Entry(kPodGroupLabel).value_or("");
-  if (pod.gang.empty()) pod.gang = annotations.Entry(kGangAnnotation).value_or("");
-  const std::string_view count = annotations.Entry(kGangMinCountAnnotation).value_or("");
-  if (count.empty()) return;
-  const char* const end = count.data() + count.size();
-  const auto [read_to, error] = std::from_chars(count.data(), end, pod.gang_min_count);
-  if (error == std::errc{} && read_to == end && pod.gang_min_count >= 1 &&
-      pod.gang_min_count <= kGangMinCountMax) {
-    return;
-  }
-  pod.gang_min_count = 0;
-  annotations.AddError(kGangMinCountAnnotation, "must be a number from 1 to 10000");
-}
-
-// Whether it has been admitted, Workloads say.
-void ReadKueue(const JsonObject& root, Pod& pod) {
-  const JsonObject metadata = root.Object("metadata");
-  pod.kueue_queue = metadata.Object("labels").Entry(kKueueQueueLabel).value_or("");
-  pod.kueue_workload = metadata.Object("annotations").Entry(kKueueWorkloadAnnotation).value_or("");
-  metadata.ForEach("ownerReferences", kPodArrayMax, [&](const JsonObject& owner) {
-    if (owner.Bool("controller")) pod.owner_uid = owner.String("uid", kUidBytesMax);
-  });
-}
-
-void ReadGates(const JsonObject& root, Pod& pod) {
-  root.Object("spec").ForEach("schedulingGates", kPodArrayMax, [&](const JsonObject& gate) {
-    (gate.String("name") == kQuotaGate ? pod.has_quota_gate : pod.has_other_gates) = true;
-  });
 }
 
 void ReadPhase(const JsonObject& root, Pod& pod) {

@@ -32,18 +32,6 @@ inline constexpr std::size_t kPodArrayMax = 4096;          // any other array th
 
 inline constexpr std::string_view kGpuModelsAnnotation = "offcut.dev/gpu-models";
 inline constexpr std::string_view kGpuUuidsAnnotation = "offcut.dev/gpu-uuids";
-inline constexpr std::string_view kTenantLabel = "offcut.dev/tenant";
-inline constexpr std::string_view kQuotaGate = "offcut.dev/quota";
-// The gang: the in-tree field spec.schedulingGroup.podGroupName, or one of these. How many members
-// must start together, the pod itself says.
-inline constexpr std::string_view kGangAnnotation = "offcut.dev/gang";
-inline constexpr std::string_view kPodGroupLabel = "scheduling.x-k8s.io/pod-group";
-inline constexpr std::string_view kGangMinCountAnnotation = "offcut.dev/gang-min-count";
-// What Kueue writes on pods of jobs that it has admitted.
-inline constexpr std::string_view kKueueWorkloadAnnotation = "kueue.x-k8s.io/workload";
-inline constexpr std::string_view kKueueQueueLabel = "kueue.x-k8s.io/cluster-queue-name";
-inline constexpr std::int64_t kGangMinCountMax = 10'000;
-inline constexpr std::size_t kLabelBytesMax = 63;  // Kubernetes' of a label's value
 
 // Whether devices are counted under that name: GPUs, shared ones, MIG instances. Not shares of
 // GPUs.

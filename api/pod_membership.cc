@@ -1,0 +1,59 @@
+#include "api/pod_membership.h"
+
+#include <charconv>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+namespace offcut::api {
+namespace {
+
+constexpr std::size_t kGatesMax = 4096;
+constexpr std::size_t kOwnersMax = 4096;
+constexpr std::size_t kGroupNameBytesMax = 253;  // a DNS subdomain
+constexpr std::size_t kOwnerUidBytesMax = 128;
+
+}  // namespace
+
+void ReadTenantLabel(const JsonObject& root, scheduler::Pod& pod) {
+  const std::string_view tenant =
+      root.Object("metadata").Object("labels").Entry(kTenantLabel).value_or("");
+  pod.tenant_label = std::string(tenant.substr(0, kLabelBytesMax));
+}
+
+void ReadGang(const JsonObject& root, scheduler::Pod& pod) {
+  const JsonObject metadata = root.Object("metadata");
+  const JsonObject annotations = metadata.Object("annotations");
+  pod.gang =
+      root.Object("spec").Object("schedulingGroup").String("podGroupName", kGroupNameBytesMax);
+  if (pod.gang.empty()) pod.gang = metadata.Object("labels").Entry(kPodGroupLabel).value_or("");
+  if (pod.gang.empty()) pod.gang = annotations.Entry(kGangAnnotation).value_or("");
+  const std::string_view count = annotations.Entry(kGangMinCountAnnotation).value_or("");
+  if (count.empty()) return;
+  const char* const end = count.data() + count.size();
+  const auto [read_to, error] = std::from_chars(count.data(), end, pod.gang_min_count);
+  if (error == std::errc{} && read_to == end && pod.gang_min_count >= 1 &&
+      pod.gang_min_count <= kGangMinCountMax) {
+    return;
+  }
+  pod.gang_min_count = 0;
+  annotations.AddError(kGangMinCountAnnotation, "must be a number from 1 to 10000");
+}
+
+void ReadKueue(const JsonObject& root, scheduler::Pod& pod) {
+  const JsonObject metadata = root.Object("metadata");
+  pod.kueue_queue = metadata.Object("labels").Entry(kKueueQueueLabel).value_or("");
+  pod.kueue_workload = metadata.Object("annotations").Entry(kKueueWorkloadAnnotation).value_or("");
+  metadata.ForEach("ownerReferences", kOwnersMax, [&](const JsonObject& owner) {
+    if (owner.Bool("controller")) pod.owner_uid = owner.String("uid", kOwnerUidBytesMax);
+  });
+}
+
+void ReadGates(const JsonObject& root, scheduler::Pod& pod) {
+  root.Object("spec").ForEach("schedulingGates", kGatesMax, [&](const JsonObject& gate) {
+    (gate.String("name") == kQuotaGate ? pod.has_quota_gate : pod.has_other_gates) = true;
+  });
+}
+
+}  // namespace offcut::api
