@@ -145,6 +145,18 @@ std::optional<Reason> Closed(const NodeReader& reader, bool is_unschedulable) {
   return std::nullopt;
 }
 
+// What providers and Karpenter say of capacity that they may take back.
+constexpr std::pair<std::string_view, std::string_view> kSpotLabels[] = {
+    {"eks.amazonaws.com/capacityType", "SPOT"},   {"cloud.google.com/gke-spot", "true"},
+    {"cloud.google.com/gke-preemptible", "true"}, {"kubernetes.azure.com/scalesetpriority", "spot"},
+    {"karpenter.sh/capacity-type", "spot"},
+};
+
+bool IsSpot(const JsonObject& labels) {
+  return std::ranges::any_of(
+      kSpotLabels, [&](const auto& spot) { return labels.Entry(spot.first) == spot.second; });
+}
+
 std::shared_ptr<const GpuModel> BuiltIn(std::string_view product) {
   return {std::shared_ptr<const GpuModel>(), binpack::FindModelByProduct(product)};
 }
@@ -330,6 +342,7 @@ std::expected<void, Error> ReadNode(const JsonObject& root, const ResourceNames&
   reader.product = Label(reader, "gpu.product");
   ReadAmounts(root.Object("status"), reader);
   inventory.closed = Closed(reader, spec.Bool("unschedulable"));
+  inventory.is_spot = IsSpot(labels);
   spec.ForEach("taints", kTaintsMax, [&](const JsonObject& taint) {
     if (taint.String("effect") == "PreferNoSchedule") inventory.prefers_no_schedule = true;
   });

@@ -5,7 +5,8 @@
 // feature discovery only what it is; where the two disagree, as they do while a plugin restarts,
 // the amounts win. Which GPU carries a MIG instance is in neither.
 // On a node that HAMi runs, its annotation alone says what there is.
-// Source: NVIDIA device plugin and GPU feature discovery v0.20; HAMi 2.10.
+// Source: NVIDIA device plugin and GPU feature discovery v0.20; HAMi 2.10; the capacity type by the
+// labels of EKS, GKE, AKS and Karpenter.
 // Pure.
 #pragma once
 

@@ -41,6 +41,7 @@ struct Inventory {
                                  // where nothing else closes it, closes it to some pods only
   bool serves_fractions = false;
   bool prefers_no_schedule = false;  // has a taint of effect PreferNoSchedule
+  bool is_spot = false;              // the provider may take the node back (spot, preemptible)
   std::vector<Offer> offers;         // by resource name, ascending
   binpack::NodeState devices;        // nothing taken
 

@@ -57,6 +57,7 @@ inline std::string InventoryText(const scheduler::Inventory& inventory) {
   if (inventory.closed) text += " closed " + std::string(InfoOf(*inventory.closed).code);
   if (inventory.serves_fractions) text += " fractions";
   if (inventory.prefers_no_schedule) text += " avoid";
+  if (inventory.is_spot) text += " spot";
   text += "]";
   for (const scheduler::Offer& offer : inventory.offers) text += " " + OfferText(offer);
   const std::vector<binpack::Gpu>& gpus = inventory.devices.gpus;

@@ -424,5 +424,35 @@ TEST(NodeJsonTest, RefusesANodeWithAMalformedHamiAnnotation) {
   EXPECT_TRUE(TextOf(HamiNode("")).starts_with("error: "));
 }
 
+// A node of one label, whatever its prefix.
+std::string NodeWithLabel(const std::string& key, const std::string& value) {
+  return R"({"metadata": {"name": "n1", "labels": {)" + JsonString(key) + ": " + JsonString(value) +
+         "}}}";
+}
+
+TEST(NodeJsonTest, KnowsSpotCapacityByTheLabelsOfProvidersAndKarpenter) {
+  for (const auto& [key, value] : Texts{{"eks.amazonaws.com/capacityType", "SPOT"},
+                                        {"cloud.google.com/gke-spot", "true"},
+                                        {"cloud.google.com/gke-preemptible", "true"},
+                                        {"kubernetes.azure.com/scalesetpriority", "spot"},
+                                        {"karpenter.sh/capacity-type", "spot"}}) {
+    const auto parsed = NodeFromText(NodeWithLabel(key, value));
+    ASSERT_TRUE(parsed) << key;
+    EXPECT_TRUE(parsed->inventory.is_spot) << key;
+  }
+}
+
+TEST(NodeJsonTest, TakesCapacityOfAnyOtherTypeForOneThatStays) {
+  for (const auto& [key, value] : Texts{{"eks.amazonaws.com/capacityType", "ON_DEMAND"},
+                                        {"cloud.google.com/gke-spot", "false"},
+                                        {"kubernetes.azure.com/scalesetpriority", "regular"},
+                                        {"karpenter.sh/capacity-type", "reserved"},
+                                        {"example.com/capacity-type", "spot"}}) {
+    const auto parsed = NodeFromText(NodeWithLabel(key, value));
+    ASSERT_TRUE(parsed) << key;
+    EXPECT_FALSE(parsed->inventory.is_spot) << key;
+  }
+}
+
 }  // namespace
 }  // namespace offcut::api
