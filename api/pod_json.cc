@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "api/closest_word.h"
+#include "api/declared_memory.h"
 #include "api/device_record_json.h"
 #include "api/json_object.h"
 #include "api/pod_membership.h"
@@ -158,6 +159,10 @@ ContainerRequest ToContainerRequest(const Amounts& amounts, const ResourceNames&
   return request;
 }
 
+bool AsksForDevices(const ContainerRequest& container) {
+  return !container.devices.empty() || container.fraction;
+}
+
 // A node offers a few resources. Without a limit a pod of legal size could name so many that
 // deciding about it holds up all others. Drops the containers of a pod that goes beyond it.
 void LimitDeviceResources(const JsonObject& spec, Pod& pod) {
@@ -184,6 +189,7 @@ void ReadContainers(const JsonObject& spec, AmountReader& reader) {
         ToContainerRequest(ReadRequests(container.Object("resources"), reader), reader.names);
     request.name = container.String("name", kNameBytesMax);
     request.kind = kind;
+    if (AsksForDevices(request)) RaiseDeclaredShare(container, pod.declared_memory);
     pod.containers.push_back(std::move(request));
   };
   spec.ForEach("initContainers", kContainersMax, [&](const JsonObject& container) {
@@ -258,7 +264,8 @@ void ReadSignedList(const JsonObject& annotations, std::string_view key,
 // A constraint that is misspelt would be one that nobody keeps. Keys that resemble none of these
 // are somebody else's.
 void RefuseMisspeltConstraints(const JsonObject& annotations) {
-  constexpr std::array constraints = {kGpuModelsAnnotation, kGpuUuidsAnnotation};
+  constexpr std::array constraints = {kGpuModelsAnnotation, kGpuUuidsAnnotation,
+                                      kGpuMemoryAnnotation};
   annotations.ForEachEntry([&](std::string_view key, JsonElement, const JsonPath&) {
     if (!key.starts_with(kOurPrefix) || std::ranges::find(constraints, key) != constraints.end())
       return;
@@ -552,6 +559,7 @@ std::expected<ParsedPod, Error> ParsePod(simdjson::dom::element element,
   const JsonObject metadata = root.Object("metadata");
   const JsonObject annotations = metadata.Object("annotations");
   pod.request = scheduler::EffectiveRequest(pod.containers, ReadConstraint(annotations));
+  ReadDeclaredMemory(annotations, pod.declared_memory);
   if (errors.First()) {
     if (!is_placed) return std::unexpected(*errors.First());
     // Its place has been chosen; annotations may be edited for ever.

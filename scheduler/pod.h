@@ -48,6 +48,13 @@ struct DeviceRequest {
   bool operator==(const DeviceRequest&) const = default;
 };
 
+// What a pod says that it uses of each GPU's memory, whether or not anybody holds it to that.
+struct DeclaredMemory {
+  int mib = 0;               // 0: not said
+  int share_millionths = 0;  // of the memory of the whole GPU; 0: not said
+  bool operator==(const DeclaredMemory&) const = default;
+};
+
 // A GPU that the kubelet says a container got.
 struct ObservedDevice {
   std::string gpu_uuid;  // "GPU-..."; without the number of a replica
@@ -85,6 +92,7 @@ struct Pod {
   std::int64_t created_s = 0;                // creationTimestamp, seconds since 1970
   std::vector<ContainerRequest> containers;  // init containers first, in the order of the spec
   DeviceRequest request;
+  DeclaredMemory declared_memory;        // beside the fractions of the request
   binpack::HostResources host;           // effective, overhead included; pods 1
   std::optional<DeviceRecord> record;    // of its annotations, where they are readable
   std::vector<ObservedDevice> observed;  // of its status, in its order; MIG instances left out
