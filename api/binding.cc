@@ -18,8 +18,8 @@ using scheduler::Snapshot;
 namespace {
 
 // Whether that may have come about since filter let the pod pass: others were faster, devices fell
-// ill, quotas are others, the node was closed or deleted. The other reasons say that nobody can
-// have offered the node.
+// ill, quotas or rules are others, the node was closed or deleted. The other reasons say that
+// nobody can have offered the node.
 bool IsOfChangedState(Reason reason) {
   switch (reason) {
     case Reason::kNodeUnknown:
@@ -39,6 +39,10 @@ bool IsOfChangedState(Reason reason) {
     case Reason::kSharersTaken:
     case Reason::kGpuMemoryTaken:
     case Reason::kGpuCoresTaken:
+    case Reason::kSlotsMemory:
+    case Reason::kCapacitySpot:
+    case Reason::kIsolationLevel:
+    case Reason::kIsolationSharers:
     case Reason::kQuotaNever:
     case Reason::kQuotaWait:
       return true;

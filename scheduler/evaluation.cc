@@ -23,25 +23,26 @@ Evaluation Evaluate(const Node& node, const Pod& pod, const Policy& policy,
   const auto price = binpack::PriceOf(PricingOf(node, pod, model, *shape));
   if (!price) return evaluation;
   evaluation.cost = price->cost;
-  evaluation.fill_level_permille = price->fill_level_permille;
+  evaluation.fill_level_permille = static_cast<std::int16_t>(price->fill_level_permille);
   evaluation.opens_whole_node = OpensWholeNode(node, *price);
   constexpr std::int32_t free_gpus_max = std::numeric_limits<std::uint8_t>::max();
   evaluation.free_gpus = static_cast<std::uint8_t>(std::min(node.compact.free_gpus, free_gpus_max));
   return evaluation;
 }
 
+Rank RankOf(const Evaluation& evaluation, std::int64_t opening_cost) {
+  const std::int64_t cost = evaluation.CostWith(opening_cost);
+  if (opening_cost <= 0) return {evaluation.is_avoided, 0, 0, cost, evaluation.aversion};
+  return {evaluation.is_avoided, binpack::CeilDiv(cost, kCoarseStep), evaluation.free_gpus, cost,
+          evaluation.aversion};
+}
+
 bool IsCheaper(const Evaluation& a, std::string_view a_name, const Evaluation& b,
                std::string_view b_name, const Pod& pod, const Policy& policy,
                std::int64_t opening_cost) {
-  const std::int64_t a_cost = a.CostWith(opening_cost);
-  const std::int64_t b_cost = b.CostWith(opening_cost);
-  if (opening_cost > 0) {
-    const std::int64_t a_steps = binpack::CeilDiv(a_cost, kCoarseStep);
-    const std::int64_t b_steps = binpack::CeilDiv(b_cost, kCoarseStep);
-    if (a_steps != b_steps) return a_steps < b_steps;
-    if (a.free_gpus != b.free_gpus) return a.free_gpus < b.free_gpus;
-  }
-  if (a_cost != b_cost) return a_cost < b_cost;
+  const Rank a_rank = RankOf(a, opening_cost);
+  const Rank b_rank = RankOf(b, opening_cost);
+  if (a_rank != b_rank) return a_rank < b_rank;
   const Ties ties = TiesOf(policy);
   if (ties == Ties::kStrict && a.fill_level_permille != b.fill_level_permille) {
     return a.fill_level_permille > b.fill_level_permille;

@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <tuple>
 
 #include "scheduler/node.h"
 #include "scheduler/policy.h"
@@ -25,9 +26,12 @@ struct Evaluation {
   bool prefers_no_schedule = false;  // of the node: has such a taint
   bool opens_whole_node = false;     // the placement does; see scheduler/whole_nodes.h
   std::uint8_t free_gpus = 0;        // entirely, without the pod; 255: so many or more
+  // Of the pod's tenant, and so never of a kept evaluation; see scheduler/isolation.h.
+  bool is_avoided = false;    // other nodes first, whatever they cost
+  std::uint8_t aversion = 0;  // of nodes of equal cost, the one with the least
   // -1: it has no cost, and is not compared. The pod does not fit, or other hands serve its devices
   // there (DRA): that costs us nothing and wins nothing.
-  std::int32_t fill_level_permille = -1;  // with the pod on the node
+  std::int16_t fill_level_permille = -1;  // with the pod on the node
   std::int64_t cost = 0;                  // without that of opening a whole node
 
   bool has_cost() const { return fill_level_permille >= 0; }
@@ -44,9 +48,14 @@ Evaluation Evaluate(const Node& node, const Pod& pod, const Policy& policy,
 // GPU, about what a step of FGD's score is. Finer differences are worth less than a hole closed.
 inline constexpr std::int64_t kCoarseStep = 400;
 
-// Lowest cost first, then as `policy.ties` says. While opening a whole node costs anything: lowest
-// cost in coarse steps, then the fewest free GPUs, so that small pods close the holes in nodes that
-// are broken already, and only then as above. The order is strict, so that nothing else breaks
+// What nodes are compared by before a policy's ties, the least first: those that are not avoided,
+// then lowest cost, then least aversion. While opening a whole node costs anything: lowest cost in
+// coarse steps, then the fewest free GPUs, so that small pods close the holes in nodes that are
+// broken already, and only then the cost itself. Requires: it has a cost.
+using Rank = std::tuple<bool, std::int64_t, std::uint8_t, std::int64_t, std::uint8_t>;
+Rank RankOf(const Evaluation& evaluation, std::int64_t opening_cost);
+
+// Lowest rank first, then as `policy.ties` says: the order is strict, so that nothing else breaks
 // ties. Requires: both have a cost.
 bool IsCheaper(const Evaluation& a, std::string_view a_name, const Evaluation& b,
                std::string_view b_name, const Pod& pod, const Policy& policy,

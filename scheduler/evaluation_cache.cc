@@ -5,6 +5,7 @@
 
 #include "binpack/strategy.h"
 #include "scheduler/expected_node.h"
+#include "scheduler/isolation.h"
 #include "scheduler/packing.h"
 #include "scheduler/request_key.h"
 #include "scheduler/whole_nodes.h"
@@ -124,6 +125,7 @@ std::vector<Evaluation> EvaluateNames(const Snapshot& snapshot, const Pod& pod,
   const auto all = cache.EvaluateAll(snapshot, pod);
   const auto indices = cache.IndicesOf(node_names);
   const bool are_expected = snapshot.HasExpectations();
+  IsolationCheck isolation(snapshot, pod);
   for (std::size_t i = 0; i < node_names.size(); ++i) {
     const bool is_known = indices[i] != EvaluationCache::kNoIndex;
     if (is_known) evaluations[i] = all[indices[i]];
@@ -131,11 +133,14 @@ std::vector<Evaluation> EvaluateNames(const Snapshot& snapshot, const Pod& pod,
       evaluations[i].reason =
           entry->node_name == node_names[i] ? Reason::kFits : Reason::kPodReservedElsewhere;
       if (evaluations[i].reason != Reason::kFits) evaluations[i].fill_level_permille = -1;
-    } else if (is_known && are_expected) {
-      const auto expected = WithExpected(snapshot, *snapshot.nodes()[indices[i]], pod);
+    } else if (is_known) {
+      const Node& node = *snapshot.nodes()[indices[i]];
+      std::optional<Node> expected;
+      if (are_expected) expected = WithExpected(snapshot, node, pod);
       if (expected) {
         evaluations[i] = Evaluate(*expected, pod, cache.policy(), cache.model(), cache.prefilter());
       }
+      isolation.Restrict(expected ? *expected : node, evaluations[i]);
     }
   }
   return evaluations;

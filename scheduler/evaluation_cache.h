@@ -97,7 +97,7 @@ class EvaluationCache {
 };
 
 // One evaluation a name, as Filter() and Score() judge: pods that are expected on a node are
-// counted in, and a pod that holds devices fits its own node only.
+// counted in, rules of isolation hold, and a pod that holds devices fits its own node only.
 std::vector<Evaluation> EvaluateNames(const Snapshot& snapshot, const Pod& pod,
                                       std::span<const std::string> node_names,
                                       EvaluationCache& cache);

@@ -1,6 +1,7 @@
 #include "scheduler/expected_node.h"
 
 #include <algorithm>
+#include <memory>
 #include <span>
 #include <string_view>
 #include <tuple>
@@ -30,6 +31,16 @@ const Pod* FindNominated(std::span<const Expectation> expectations, std::string_
   return found == expectations.end() ? nullptr : found->pod.get();
 }
 
+// As the state knows it once it is there: charged by the queue that has admitted it.
+std::shared_ptr<const Pod> Arrived(const Snapshot& snapshot,
+                                   const std::shared_ptr<const Pod>& pod) {
+  const std::string_view queue = snapshot.QueueOf(*pod);
+  if (queue == pod->admitted_queue) return pod;
+  auto arrived = std::make_shared<Pod>(*pod);
+  arrived->admitted_queue = queue;
+  return arrived;
+}
+
 }  // namespace
 
 std::optional<Node> WithExpected(const Snapshot& snapshot, const Node& node, const Pod& pod) {
@@ -41,7 +52,8 @@ std::optional<Node> WithExpected(const Snapshot& snapshot, const Node& node, con
     if (!holders) holders = node.holders;
     const bool is_there = std::ranges::any_of(
         *holders, [&](const Holder& holder) { return holder.pod->uid == expected.pod->uid; });
-    if (!is_there) holders->push_back({.pod = expected.pod, .record = {}, .placement = {}});
+    if (is_there) continue;
+    holders->push_back({.pod = Arrived(snapshot, expected.pod), .record = {}, .placement = {}});
   }
   if (!holders) return std::nullopt;
   return BuildNode(node.inventory, *std::move(holders));

@@ -6,6 +6,7 @@
 #include "scheduler/checked_shape.h"
 #include "scheduler/decision.h"
 #include "scheduler/expected_node.h"
+#include "scheduler/isolation.h"
 #include "scheduler/quota_check.h"
 
 namespace offcut::scheduler {
@@ -124,6 +125,7 @@ std::vector<Verdict> Filter(const Snapshot& snapshot, const Pod& pod,
   const PodEntry* entry = snapshot.FindPod(pod.uid);
   const bool holds_devices = entry != nullptr && entry->phase != PodPhase::kPending;
   QuotaCheck quota(snapshot, pod, policy, prefilter);
+  IsolationCheck isolation(snapshot, pod);
   for (std::size_t i = 0; i < node_names.size(); ++i) {
     if (holds_devices) {
       if (entry->node_name != node_names[i]) verdicts[i] = {Reason::kPodReservedElsewhere};
@@ -135,8 +137,9 @@ std::vector<Verdict> Filter(const Snapshot& snapshot, const Pod& pod,
       continue;
     }
     const std::optional<Node> expected = WithExpected(snapshot, *node, pod);
-    verdicts[i] =
-        WithQuota(FilterNode(expected ? *expected : *node, pod, policy, prefilter), node, quota);
+    const Node& judged = expected ? *expected : *node;
+    const Verdict by_devices = FilterNode(judged, pod, policy, prefilter);
+    verdicts[i] = WithQuota(isolation.Restrict(by_devices, judged), node, quota);
   }
   return verdicts;
 }

@@ -253,6 +253,30 @@ std::uint64_t ChargeKeyOf(const Inventory& inventory) {
   return hash.value();
 }
 
+// And all that CommonsOf() reads of a node without pods, and who knows of memory.
+std::uint64_t KindHashOf(const Inventory& inventory, std::uint64_t charge_key) {
+  Hash hash;
+  hash.Add(charge_key);
+  hash.Add(static_cast<std::uint64_t>(inventory.serves_fractions));
+  for (const binpack::Gpu& gpu : inventory.devices.gpus) {
+    const auto* shared = std::get_if<binpack::SharedGpu>(&gpu.state);
+    if (shared != nullptr) hash.Add(static_cast<std::uint64_t>(shared->sharing));
+  }
+  const binpack::GpuModel* model = inventory.devices.pool_model.get();
+  if (model != nullptr) hash.Add(model->name);
+  return hash.value();
+}
+
+// A holder that is not placed may be anywhere that its like could be.
+void AddOccupantOf(const Inventory& inventory, const Holder& holder, Occupants& occupants) {
+  if (holder.placement.pieces.empty() && !holder.is_unplaced) return;
+  Commons commons = CommonsOf(inventory.devices, holder.placement);
+  if (holder.is_unplaced) {
+    commons |= CommonsOf(inventory.devices, ShapeOfDevices(inventory, *holder.pod).shape);
+  }
+  AddOccupant(*holder.pod, commons, occupants);
+}
+
 int RecordRank(const Holder& holder) {
   if (!holder.pod->observed.empty()) return 0;
   if (!holder.record) return 2;
@@ -282,9 +306,11 @@ Node BuildNode(Inventory inventory, std::vector<Holder> holders) {
   NodeState state = inventory.devices;
   GpuIdentities identities(inventory.devices);
   SlotsCharged slots_charged;
+  Occupants occupants;
   for (Holder& holder : holders) {
     PlaceHolder(inventory, state, identities, holder);
     holder.charge = ChargeOfHolder(inventory, holder, slots_charged);
+    AddOccupantOf(inventory, holder, occupants);
   }
   std::optional<Reason> closed = inventory.closed;
   const auto is_unreadable = [&](const Holder& holder) {
@@ -297,13 +323,16 @@ Node BuildNode(Inventory inventory, std::vector<Holder> holders) {
   }
   binpack::CompactNode compact = CompactOf(state, holders);
   const std::uint64_t charge_key = ChargeKeyOf(inventory);
+  const std::uint64_t kind_hash = KindHashOf(inventory, charge_key);
   return {.inventory = std::move(inventory),
           .holders = std::move(holders),
           .state = std::move(state),
           .compact = std::move(compact),
           .closed = closed,
           .slots_charged = std::move(slots_charged),
-          .charge_key = charge_key};
+          .charge_key = charge_key,
+          .kind_hash = kind_hash,
+          .occupants = std::move(occupants)};
 }
 
 PodCharge ChargeOn(const Node& node, const binpack::Placement& placement) {

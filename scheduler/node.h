@@ -18,6 +18,7 @@
 #include "binpack/node_state.h"
 #include "binpack/placement.h"
 #include "scheduler/charge.h"
+#include "scheduler/occupants.h"
 #include "scheduler/pod.h"
 #include "scheduler/reason.h"
 
@@ -75,6 +76,8 @@ struct Node {
   std::optional<Reason> closed;  // the inventory's reason, or that a holder is unreadable
   SlotsCharged slots_charged;
   std::uint64_t charge_key = 0;  // equal where equal requests are expected to be charged the same
+  std::uint64_t kind_hash = 0;   // likewise, and where they would share devices alike
+  Occupants occupants;           // of holders that hold devices, or ask for some
 
   const std::string& name() const { return inventory.name; }
   binpack::NodeView view() const { return {state, compact}; }

@@ -5,6 +5,7 @@
 
 #include "scheduler/decision.h"
 #include "scheduler/expected_node.h"
+#include "scheduler/isolation.h"
 #include "scheduler/quota_check.h"
 
 namespace offcut::scheduler {
@@ -50,12 +51,13 @@ Node WithoutPods(const Snapshot& snapshot, const Node& current, const Pod& pod, 
   return BuildNode(node.inventory, std::move(rest));
 }
 
-// Whether the pod has room there then, and quota.
+// Whether the pod has room there then, may share with whoever stays, and has quota.
 template <typename Leaves>
 bool FitsWithout(const Snapshot& snapshot, const Node& node, const Pod& pod, Leaves leaves,
                  const Policy& policy, Prefilter prefilter) {
   const Node without = WithoutPods(snapshot, node, pod, leaves);
-  return FilterNode(without, pod, policy, prefilter).fits() &&
+  const Verdict by_devices = FilterNode(without, pod, policy, prefilter);
+  return IsolationCheck(snapshot, pod).Restrict(by_devices, without).fits() &&
          CheckQuotaOn(node, without, snapshot, pod, policy, prefilter).fits();
 }
 

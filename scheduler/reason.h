@@ -32,6 +32,7 @@ enum class Reason : std::uint8_t {
   kProfileNotOnModel,
   kExceedsNode,
   kSlotsPerContainer,
+  kSlotsMemory,
   // The request cannot be met there now.
   kDevicesUnhealthy,
   kGpusTaken,
@@ -43,6 +44,9 @@ enum class Reason : std::uint8_t {
   kGpuCoresTaken,
   // The pod's own state, and its tenant's.
   kPodReservedElsewhere,
+  kCapacitySpot,
+  kIsolationLevel,
+  kIsolationSharers,
   kQuotaNever,
   kQuotaWait,
 };

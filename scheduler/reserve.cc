@@ -5,6 +5,7 @@
 #include "binpack/indexing.h"
 #include "scheduler/checked_shape.h"
 #include "scheduler/decision.h"
+#include "scheduler/isolation.h"
 #include "scheduler/packing.h"
 #include "scheduler/quota_check.h"
 
@@ -187,9 +188,9 @@ Reservation Reserve(Snapshot& next, const Pod& pod, std::string_view node_name,
   }
   const Node* node = next.FindNode(node_name);
   if (node == nullptr) return Refuse(Reason::kNodeUnknown);
-  if (const Verdict verdict = FilterNode(*node, pod, policy, prefilter); !verdict.fits()) {
-    return {.verdict = verdict};
-  }
+  const Verdict by_devices = FilterNode(*node, pod, policy, prefilter);
+  const Verdict verdict = IsolationCheck(next, pod).Restrict(by_devices, *node);
+  if (!verdict.fits()) return {.verdict = verdict};
   const auto packing = PackingOf(next, policy);
   const auto placement = ChoosePlacement(*node, pod, policy, *packing, prefilter);
   if (!placement) return Refuse(Reason::kFragmented);
@@ -197,9 +198,9 @@ Reservation Reserve(Snapshot& next, const Pod& pod, std::string_view node_name,
   const Payer payer = PayerIn(next, pod);
   if (payer.tenant != kNoTenant && !payer.is_charged_elsewhere) {
     const Accounts& accounts = *next.accounts();
-    const Verdict verdict =
+    const Verdict by_quota =
         CheckQuota(accounts.charged(), accounts.tenancy(), payer.tenant, charge);
-    if (!verdict.fits()) return {.verdict = verdict};
+    if (!by_quota.fits()) return {.verdict = by_quota};
   }
   Reservation reservation{.record = RecordOf(node->inventory, pod, *placement, charge),
                           .is_new = true};

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "scheduler/decision.h"
+#include "scheduler/isolation.h"
 
 namespace offcut::scheduler {
 
@@ -37,8 +38,14 @@ void Simulation::Count(const Node& node, std::int64_t sign) {
 }
 
 std::string_view Simulation::Arrive(const Pod& pod) {
-  const auto evaluations = cache_.EvaluateAll(snapshot_, pod);
+  std::span<const Evaluation> evaluations = cache_.EvaluateAll(snapshot_, pod);
   const auto nodes = snapshot_.nodes();
+  std::vector<Evaluation> restricted;
+  if (IsolationCheck isolation(snapshot_, pod); isolation.HasRules()) {
+    restricted.assign(evaluations.begin(), evaluations.end());
+    for (std::size_t i = 0; i < nodes.size(); ++i) isolation.Restrict(*nodes[i], restricted[i]);
+    evaluations = restricted;
+  }
   const auto name_of = [&](std::size_t i) { return std::string_view(nodes[i]->name()); };
   const auto best = CheapestOf(evaluations, name_of, pod, policy_, cache_.opening_cost());
   if (!best) return {};

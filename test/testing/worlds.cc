@@ -211,6 +211,12 @@ scheduler::Pod PodFromText(std::string_view text) {
       pod.name_space = value;
     } else if (key == "created") {
       pod.created_s = std::stoll(value);
+    } else if (key == "label") {
+      pod.tenant_label = value;
+    } else if (key == "memory") {
+      pod.declared_memory.mib = std::stoi(value);
+    } else if (key == "share") {
+      pod.declared_memory.share_millionths = std::stoi(value);
     } else if (key == "cpu") {
       container.host.cpu_milli = std::stoll(value);
     } else {

@@ -57,7 +57,8 @@ scheduler::Inventory PoolInventory(std::string name, std::string_view model,
                                    const std::vector<PoolText>& pools);
 
 // NAME then any of: RESOURCE=COUNT priority=N node=NAME nominated=NAME namespace=NAME created=N
-// cpu=MILLI. The UID is "uid-NAME". One app container "main".
+// cpu=MILLI label=TENANT memory=MIB (declared) share=MILLIONTHS (likewise). The UID is "uid-NAME".
+// One app container "main".
 scheduler::Pod PodFromText(std::string_view text);
 
 scheduler::Snapshot SnapshotOf(std::vector<scheduler::Inventory> nodes,
