@@ -60,12 +60,13 @@ std::map<std::string, quota::Amount> CapacityByPool(const Snapshot& snapshot,
   };
   for (const auto& node : snapshot.nodes()) {
     const binpack::NodeState& devices = node->inventory.devices;
+    const bool counts = !node->inventory.is_spot;
     for (const binpack::Gpu& gpu : devices.gpus) {
-      of(gpu.model.get(), gpu.product) += CapacityOf(gpu);
+      of(gpu.model.get(), gpu.product) += counts ? CapacityOf(gpu) : quota::Amount{};
     }
     const binpack::GpuModel* model = devices.pool_model.get();
     for (const binpack::InstancePool& pool : devices.pools) {
-      of(model, devices.pool_product) += CapacityOf(pool, model);
+      of(model, devices.pool_product) += counts ? CapacityOf(pool, model) : quota::Amount{};
     }
   }
   return capacity;

@@ -6,8 +6,9 @@
 // - A GPU on which instances are made when they are asked for has as many of each profile as fit on
 //   it if no other is made there.
 // - Unhealthy devices count, and those of closed nodes: the cluster has them, and what is
-// guaranteed
-//   should not hang on the day.
+//   guaranteed should not hang on the day.
+// - What the provider may take back (spot, preemptible) does not count: nothing is guaranteed by
+//   it. The pool is there all the same.
 // Units: those of quota/amount.h.
 // Pure.
 #pragma once
@@ -21,7 +22,7 @@
 
 namespace offcut::scheduler {
 
-// Pools without a device are left out.
+// Pools without a device are left out. A pool of such nodes alone has nothing.
 std::map<std::string, quota::Amount> CapacityByPool(const Snapshot& snapshot,
                                                     const Tenancy& tenancy);
 

@@ -90,5 +90,21 @@ TEST(CapacityTest, ClusterWithoutDevicesHasNoPools) {
   EXPECT_THAT(CapacityByPool(Cluster({Named("cpu", {})}), TenancyOf({})), IsEmpty());
 }
 
+// Two GPUs stay, four may be taken back; of T4s there are none but such.
+TEST(CapacityTest, NothingIsGuaranteedBySpotNodes) {
+  Inventory spot = testing::WholeInventory("spot", 4);
+  Inventory spot_t4 = testing::SharedInventory("t4", binpack::Sharing::kMps, 1, 4);
+  spot.is_spot = true;
+  spot_t4.is_spot = true;
+  const Snapshot snapshot =
+      testing::SnapshotOf({testing::WholeInventory("stays", 2), spot, spot_t4});
+  const Tenancy tenancy = testing::TenancyOf({}, {{.name = "t4", .models = {"Tesla-T4"}}});
+  const auto capacity = CapacityByPool(snapshot, tenancy);
+  ASSERT_TRUE(capacity.contains("default"));
+  EXPECT_EQ(capacity.at("default").devices, 2 * 1400);
+  ASSERT_TRUE(capacity.contains("t4"));
+  EXPECT_EQ(capacity.at("t4").devices, 0);
+}
+
 }  // namespace
 }  // namespace offcut::scheduler
