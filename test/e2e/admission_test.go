@@ -1,6 +1,9 @@
 package e2e
 
 import (
+	"bytes"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -17,21 +20,39 @@ const (
 	quotaGate       = "offcut.dev/quota"
 )
 
-// Whether the API server knows of mutating policies in the version that we ship: since 1.36.
-func servesMutatingPolicies(t *testing.T, c *cluster.Cluster) bool {
+func applyAdmission(c *cluster.Cluster, path string) {
+	c.Kubectl("apply", "--server-side", "--validate=strict", "-f", path)
+}
+
+// Before 1.36 by what the README says about older servers.
+func applyQuotaGate(t *testing.T, c *cluster.Cluster) {
 	t.Helper()
+	const shipped = admissionFolder + "quota-gate.yaml"
 	list, err := c.Client.Discovery().ServerResourcesForGroupVersion(
 		"admissionregistration.k8s.io/v1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return slices.ContainsFunc(list.APIResources, func(resource metav1.APIResource) bool {
+	if slices.ContainsFunc(list.APIResources, func(resource metav1.APIResource) bool {
 		return resource.Name == "mutatingadmissionpolicies"
-	})
-}
-
-func applyAdmission(c *cluster.Cluster, name string) {
-	c.Kubectl("apply", "--server-side", "--validate=strict", "-f", admissionFolder+name)
+	}) {
+		applyAdmission(c, shipped)
+		return
+	}
+	c.StopAPIServer()
+	c.RestartAPIServer("--feature-gates=MutatingAdmissionPolicy=true",
+		"--runtime-config=admissionregistration.k8s.io/v1beta1=true")
+	text, err := os.ReadFile(shipped)
+	if err != nil {
+		t.Fatal(err)
+	}
+	beta := filepath.Join(c.Folder, "quota-gate.yaml")
+	text = bytes.ReplaceAll(text, []byte("admissionregistration.k8s.io/v1"),
+		[]byte("admissionregistration.k8s.io/v1beta1"))
+	if err := os.WriteFile(beta, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	applyAdmission(c, beta)
 }
 
 // What the API server would make of the pod.
@@ -85,12 +106,9 @@ func in(namespace string, pods ...*corev1.Pod) []*corev1.Pod {
 func TestGateIsSetOnPodsThatAskForGPUs(t *testing.T) {
 	t.Parallel()
 	c := cluster.New(t, cluster.KubeletOptions{})
-	if !servesMutatingPolicies(t, c) {
-		t.Skip("Kubernetes " + c.Version + " has no mutating admission policies")
-	}
 	c.Kubectl("create", "namespace", "team")
 	c.Kubectl("label", "namespace", "team", "offcut.dev/gate=quota")
-	applyAdmission(c, "quota-gate.yaml")
+	applyQuotaGate(t, c)
 	gpu := func(name string) *corev1.Pod {
 		return in("team", cluster.Pod(name, "nvidia.com/gpu", 1))[0]
 	}
@@ -134,7 +152,7 @@ func TestRecordsAreOffcutsAlone(t *testing.T) {
 	w := newWorld(t, cluster.KubeletOptions{})
 	w.CreateNode("node", cluster.WholeA100x80(8))
 	w.schedule(cluster.SchedulerOptions{})
-	applyAdmission(w.Cluster, "protect-records.yaml")
+	applyAdmission(w.Cluster, admissionFolder+"protect-records.yaml")
 	const refusal = "only Offcut sets the annotations"
 	forged := annotated(cluster.Pod("forged", "nvidia.com/gpu", 1), cluster.DevicesAnnotation, "{}")
 	waitRefused(t, w.Cluster, forged)
@@ -207,7 +225,7 @@ func TestNamespaceRequiresItsScheduler(t *testing.T) {
 	c := cluster.New(t, cluster.KubeletOptions{})
 	c.Kubectl("create", "namespace", "team")
 	c.Kubectl("label", "namespace", "team", "offcut.dev/require-scheduler=offcut-scheduler")
-	applyAdmission(c, "require-scheduler.yaml")
+	applyAdmission(c, admissionFolder+"require-scheduler.yaml")
 	by := func(scheduler string, pod *corev1.Pod) *corev1.Pod {
 		pod.Spec.SchedulerName = scheduler
 		return in("team", pod)[0]

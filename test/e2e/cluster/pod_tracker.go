@@ -39,6 +39,7 @@ type PodTracker struct {
 	bindings map[types.UID]Binding
 	changed  chan struct{}     // closed at the next event
 	onPod    func(*corev1.Pod) // the stub kubelet
+	check    func(pod *corev1.Pod, deleted bool) error
 }
 
 func trackPods(c *Cluster) *PodTracker {
@@ -152,6 +153,11 @@ func (p *PodTracker) apply(pod *corev1.Pod, deleted bool) {
 	for _, fault := range p.devices.apply(pod, deleted) {
 		p.t.Error(fault)
 	}
+	if p.check != nil {
+		if err := p.check(pod, deleted); err != nil {
+			p.t.Error(err)
+		}
+	}
 	onPod := p.onPod
 	close(p.changed)
 	p.changed = make(chan struct{})
@@ -159,6 +165,13 @@ func (p *PodTracker) apply(pod *corev1.Pod, deleted bool) {
 	if onPod != nil && !deleted {
 		onPod(pod)
 	}
+}
+
+// CheckEach has each further event checked, in the order of the API server; an error fails the test.
+func (p *PodTracker) CheckEach(check func(pod *corev1.Pod, deleted bool) error) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	p.check = check
 }
 
 // All returns the pods as last seen, by name.

@@ -56,8 +56,14 @@ func (c *Cluster) CreatePods(pods ...*corev1.Pod) {
 // DeletePods asks for the pods' deletion, as a user does; the stub kubelet carries it out.
 func (c *Cluster) DeletePods(names ...string) {
 	c.t.Helper()
+	c.DeletePodsIn(metav1.NamespaceDefault, names...)
+}
+
+// DeletePodsIn does so in another namespace than the default one.
+func (c *Cluster) DeletePodsIn(namespace string, names ...string) {
+	c.t.Helper()
 	inParallel(names, func(name string) {
-		err := c.Client.CoreV1().Pods(metav1.NamespaceDefault).Delete(c.t.Context(), name,
+		err := c.Client.CoreV1().Pods(namespace).Delete(c.t.Context(), name,
 			metav1.DeleteOptions{})
 		if err != nil {
 			c.t.Errorf("deleting pod %s: %v", name, err)
@@ -75,6 +81,18 @@ func (c *Cluster) BindByHand(pod *corev1.Pod, node string) {
 	}, metav1.CreateOptions{})
 	if err != nil {
 		c.t.Fatalf("binding %s: %v", pod.Name, err)
+	}
+}
+
+// CreateNamespaces makes namespaces without any label.
+func (c *Cluster) CreateNamespaces(names ...string) {
+	c.t.Helper()
+	for _, name := range names {
+		_, err := c.Client.CoreV1().Namespaces().Create(c.t.Context(),
+			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+		if err != nil {
+			c.t.Fatal(err)
+		}
 	}
 }
 
