@@ -258,13 +258,15 @@ func placeBesideBacklog(t *testing.T, backlog int, gated bool) []time.Duration {
 	t.Logf("%d pods created in %v", backlog, time.Since(started).Round(time.Millisecond))
 	w.waitBound(t, "red has its quota", map[string]int{"red": 8})
 	var times []time.Duration
-	for i, pod := range tenantPods("blue", "a", 7, gated) {
-		w.DeletePodsIn("red", w.someBound("red", 1)...)
+	for i, pod := range tenantPods("blue", "a", 5, gated) {
+		ends := w.someBound("red", 1)
+		w.DeletePodsIn("red", ends...)
 		created := time.Now()
 		w.CreatePods(pod)
 		w.waitBound(t, "a pod of blue is bound", map[string]int{"blue": i + 1})
 		binding, _ := w.Pods.BindingOf(pod.UID)
 		times = append(times, binding.Seen.Sub(created).Round(time.Millisecond))
+		w.Pods.Wait(t, soon, "red's pod is gone", cluster.Gone(ends...))
 		w.waitBound(t, "red's next pod is bound", map[string]int{"red": 8})
 	}
 	slices.Sort(times)
