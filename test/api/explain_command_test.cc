@@ -97,6 +97,35 @@ TEST_F(ExplainCommandTest, SaysThatThePolicyNamesNoTenants) {
   EXPECT_THAT(err_.str(), HasSubstr("offcut: no tenant red: the policy names none\n"));
 }
 
+// team-a has one GPU and holds it; there is nobody of whom its second pod could borrow.
+TEST_F(ExplainCommandTest, ShowsTheTenantsOfThePolicy) {
+  constexpr const char* policy = R"({"apiVersion": "offcut.dev/v1alpha1", "kind": "Policy",
+    "tenants": [{"name": "team-a", "namespaces": ["ml"],
+                 "quotas": [{"pool": "default", "guarantee": {"devices": 1}}]}]})";
+  constexpr const char* gpu = R"("containers": [{"name": "c",
+    "resources": {"limits": {"nvidia.com/gpu": "1"}}}])";
+  const auto pod = [&](const std::string& name, const std::string& node) {
+    return R"({"kind": "Pod", "metadata": {"namespace": "ml", "name": ")" + name +
+           R"(", "uid": ")" + name + R"("}, "spec": {"nodeName": ")" + node + "\", " + gpu + "}}";
+  };
+  TenantsSettings settings = {
+      .snapshot_files = {folder_.Write("cluster.json", kCluster),
+                         folder_.Write("pods.json", pod("runs", "n1") + pod("waits", ""))},
+      .policy_file = folder_.Write("policy.json", policy)};
+  EXPECT_EQ(api::ShowTenants(settings, out_, err_), 0);
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("team-a  default  devices           1     1         0"),
+                                HasSubstr("\nteam-a: 1 pod waits\n"), HasSubstr("  1 quota.wait"),
+                                HasSubstr("oldest: ml/waits\n")));
+  out_.str("");
+  settings.tenant = "team-a";
+  settings.output = "json";
+  EXPECT_EQ(api::ShowTenants(settings, out_, err_), 0);
+  EXPECT_EQ(nlohmann::json::parse(out_.str())["quotas"][0]["resource"], "coresPermille");
+  settings.tenant = "team-b";
+  EXPECT_EQ(api::ShowTenants(settings, out_, err_), 1);
+  EXPECT_THAT(err_.str(), HasSubstr("no tenant team-b in the policy (did you mean \"team-a\"?)"));
+}
+
 // 25 pods without a name, one node: 20 lines, and a count of the other five.
 TEST_F(ExplainCommandTest, CountsProblemsBeyondTwenty) {
   std::string text = R"({"kind": "Node", "metadata": {"name": "n1"}})";
