@@ -78,6 +78,9 @@ func requireFlagsKnown(t *testing.T, deployment *appsv1.Deployment) {
 		}
 		arguments := slices.Concat(container.Command[1:], container.Args,
 			[]string{"--kubeconfig=/does/not/exist"})
+		for i := range arguments {
+			arguments[i] = expanded(arguments[i], container.Env)
+		}
 		output, err := exec.CommandContext(t.Context(), os.Getenv("OFFCUT_BINARY"),
 			arguments...).CombinedOutput()
 		if exit, ok := err.(*exec.ExitError); !ok || exit.ExitCode() != 1 {
@@ -86,6 +89,18 @@ func requireFlagsKnown(t *testing.T, deployment *appsv1.Deployment) {
 		return
 	}
 	t.Errorf("%s has no container offcut", deployment.Name)
+}
+
+// As the kubelet expands an argument; what comes from the pod itself is a name that any may have.
+func expanded(argument string, environment []corev1.EnvVar) string {
+	for _, variable := range environment {
+		value := variable.Value
+		if variable.ValueFrom != nil {
+			value = "some-name"
+		}
+		argument = strings.ReplaceAll(argument, "$("+variable.Name+")", value)
+	}
+	return argument
 }
 
 func requireServiceSelectsTheLeader(t *testing.T, c *cluster.Cluster) {
