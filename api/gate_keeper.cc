@@ -12,7 +12,7 @@
 #include <spdlog/spdlog.h>
 
 #include "api/binding.h"
-#include "api/pod_json.h"
+#include "api/pod_membership.h"
 #include "scheduler/gates.h"
 
 namespace offcut::api {
