@@ -47,7 +47,7 @@ void ApiServer::Push(const std::string& kind, std::string bytes) {
 
 void ApiServer::Serve(Peer& peer) {
   while (const auto request = peer.ReadRequest()) {
-    for (const std::string kind : {"nodes", "pods"}) {
+    for (const std::string kind : {"nodes", "pods", "resourcequotas"}) {
       if (request->target.starts_with("/api/v1/" + kind + "?watch")) {
         return ServeWatch(peer, kind);
       }

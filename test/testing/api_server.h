@@ -41,8 +41,8 @@ class ApiServer {
   std::vector<PeerRequest> WaitForRequests(std::string_view method, std::size_t count);
   std::size_t Count(std::string_view method);
 
-  // The bytes that the watches of "nodes" or "pods" get next, heads of responses included: what one
-  // has sent the next one does not send again. A new watch ends the one before.
+  // The bytes that the watches of a kind ("nodes", "pods") get next, heads of responses included:
+  // what one has sent the next one does not send again. A new watch ends the one before.
   void Push(const std::string& kind, std::string bytes);
   // Whether so many watches of that kind have been asked for, soon.
   bool WaitForWatches(const std::string& kind, int count);

@@ -28,6 +28,7 @@ func (c *Cluster) StartKueue() {
 	}
 	binary := c.Binary("kueue")
 	c.Kubectl("apply", "--server-side", "-f", filepath.Join(filepath.Dir(binary), "crd"))
+	c.Kubectl("wait", "--for=condition=Established", "--timeout=60s", "crd", "--all")
 	config := writeFile(c.t, folder, "config.yaml", fmt.Appendf(nil, `
 apiVersion: config.kueue.x-k8s.io/v1beta2
 kind: Configuration
