@@ -36,7 +36,8 @@ int FillLevelPermille(const CompactNode& node, const Candidate& candidate) {
 
 bool OpensWholeNode(const PricingInput& input, const Candidate& candidate) {
   const WholeNodePrice& price = input.model.whole_nodes;
-  return !candidate.changes.empty() && candidate.units_taken < price.gpus * kGpuUnits &&
+  return !candidate.changes.empty() &&
+         candidate.units_taken < std::int64_t{price.gpus} * kGpuUnits &&
          price.IsFreeWhole(input.node.compact);
 }
 

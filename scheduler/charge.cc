@@ -56,7 +56,7 @@ std::int64_t DevicesOf(const InstancePool& pool, const Amount& instance) {
 // Nobody knows which instance a unit is of. As long as one is free, a unit costs what it costs; the
 // units of the last share what is left of the pool.
 Amount ChargeOfUnit(const NodeState& devices, const InstancePool& pool, std::int64_t charged) {
-  const Amount instance = ChargeOfInstance(devices, pool);
+  Amount instance = ChargeOfInstance(devices, pool);
   if (pool.replicas <= 1) return instance;
   const std::int64_t left = std::max<std::int64_t>(0, DevicesOf(pool, instance) - charged);
   return quota::ChargeSlotOf(instance, pool.replicas,
