@@ -1,10 +1,10 @@
 #include "api/pod_membership.h"
 
-#include <charconv>
 #include <cstddef>
 #include <string>
 #include <string_view>
-#include <system_error>
+
+#include "api/text_fields.h"
 
 namespace offcut::api {
 namespace {
@@ -31,13 +31,8 @@ void ReadGang(const JsonObject& root, scheduler::Pod& pod) {
   if (pod.gang.empty()) pod.gang = annotations.Entry(kGangAnnotation).value_or("");
   const std::string_view count = annotations.Entry(kGangMinCountAnnotation).value_or("");
   if (count.empty()) return;
-  const char* const end = count.data() + count.size();
-  const auto [read_to, error] = std::from_chars(count.data(), end, pod.gang_min_count);
-  if (error == std::errc{} && read_to == end && pod.gang_min_count >= 1 &&
-      pod.gang_min_count <= kGangMinCountMax) {
-    return;
-  }
-  pod.gang_min_count = 0;
+  pod.gang_min_count = ParseField(count, kGangMinCountMax).value_or(0);
+  if (pod.gang_min_count > 0) return;
   annotations.AddError(kGangMinCountAnnotation, "must be a number from 1 to 10000");
 }
 

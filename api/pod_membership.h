@@ -23,7 +23,7 @@ inline constexpr std::string_view kGangMinCountAnnotation = "offcut.dev/gang-min
 // What Kueue writes on pods of jobs that it has admitted.
 inline constexpr std::string_view kKueueWorkloadAnnotation = "kueue.x-k8s.io/workload";
 inline constexpr std::string_view kKueueQueueLabel = "kueue.x-k8s.io/cluster-queue-name";
-inline constexpr std::int64_t kGangMinCountMax = 10'000;
+inline constexpr int kGangMinCountMax = 10'000;
 inline constexpr std::size_t kLabelBytesMax = 63;  // Kubernetes' of a label's value
 
 // Each reads from the pod's root into the pod. What is malformed is an error of the root's.

@@ -204,6 +204,7 @@ std::vector<TenantText> ReadTenants(const Section& section, const std::vector<Na
   const List* list = ReadList(*section.value, section.place, quota::kTenantsMax, "tenants", errors);
   if (list == nullptr) return tenants;
   std::vector<std::string_view> names;
+  names.reserve(names.size() + pools.size());
   for (const NamedPlace& pool : pools) names.emplace_back(pool.name);
   names.insert(names.end(), {scheduler::kDefaultPool, quota::kAllPools});
   for (std::size_t i = 0; i < list->size(); ++i) {

@@ -74,7 +74,9 @@ void ResourceQuotas::Replace(const std::vector<json>& items) {
   quotas_.clear();
   for (const json& item : items) {
     auto quota = ParseResourceQuota(item, policy_.resources);
-    if (quota) quotas_[{quota->name_space, quota->name}] = *std::move(quota);
+    if (!quota) continue;
+    Name name(quota->name_space, quota->name);
+    quotas_.insert_or_assign(std::move(name), *std::move(quota));
   }
   Publish();
 }

@@ -42,14 +42,14 @@ std::optional<int> ParseField(std::string_view text, int max) {
 }
 
 bool IsDnsLabel(std::string_view text) {
-  constexpr std::size_t kBytesMax = 63;
-  return text.size() <= kBytesMax && IsLabelOfAnyLength(text);
+  constexpr std::size_t bytes_max = 63;
+  return text.size() <= bytes_max && IsLabelOfAnyLength(text);
 }
 
 // Kubernetes holds the labels of one to no length of their own.
 bool IsDnsSubdomain(std::string_view text) {
-  constexpr std::size_t kBytesMax = 253;
-  return text.size() <= kBytesMax &&
+  constexpr std::size_t bytes_max = 253;
+  return text.size() <= bytes_max &&
          std::ranges::all_of(SplitFields(text, '.'), IsLabelOfAnyLength);
 }
 
