@@ -258,7 +258,7 @@ std::string PrintExplanation(const Explanation& explanation, const ExplanationLi
     const auto record =
         scheduler::RecordOf(chosen->node->inventory, pod, chosen->cost.placement,
                             scheduler::ChargeOn(*chosen->node, chosen->cost.placement));
-    text += fmt::format("by its devices it fits on {} of {} nodes; would go to {}", fitting,
+    text += fmt::format("it fits on {} of {} nodes; would go to {}", fitting,
                         explanation.nodes.size(), explanation.node_name);
     text += record.devices.empty() ? "\n" : fmt::format(" and get {}\n", DevicesText(record));
   } else {

@@ -24,6 +24,7 @@ PolicyReload::PolicyReload(std::string path, scheduler::Policy policy, scheduler
                            std::function<void()> changed, std::chrono::milliseconds period)
     : path_(std::move(path)),
       policy_(std::move(policy)),
+      fixed_part_(FixedPartOf(policy_)),
       store_(store),
       changed_(std::move(changed)),
       period_(period),
@@ -54,11 +55,13 @@ void PolicyReload::Look() {
   text_ = now;
   auto policy = LoadPolicy(path_);
   if (!policy) {
-    spdlog::error("the policy stays as it was: {}", policy.error().message);
+    const std::string& errors = policy.error().message;
+    spdlog::error("the policy stays as it was: {}{}", errors.substr(0, errors.find('\n')),
+                  errors.contains('\n') ? ", and more: offcut policy validate " + path_ : "");
     return;
   }
   if (PrintPolicy(*policy) == PrintPolicy(policy_)) return;
-  if (FixedPartOf(*policy) != FixedPartOf(policy_)) {
+  if (FixedPartOf(*policy) != fixed_part_) {
     spdlog::warn("{}: what has changed beside tenants, pools and isolation waits for a restart",
                  path_);
   }

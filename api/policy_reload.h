@@ -37,7 +37,8 @@ class PolicyReload {
   void Look();
 
   const std::string path_;
-  scheduler::Policy policy_;  // the last one that was good
+  scheduler::Policy policy_;      // the last one that was good
+  const std::string fixed_part_;  // of the one that runs: what a restart would change
   scheduler::StateStore& store_;
   const std::function<void()> changed_;
   const std::chrono::milliseconds period_;

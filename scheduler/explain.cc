@@ -90,13 +90,20 @@ Explanation Explain(const Snapshot& snapshot, std::string_view uid, const Policy
   std::vector<std::string> names;
   for (const auto& node : snapshot.nodes()) names.push_back(node->name());
   const auto verdicts = Filter(snapshot, *entry->pod, names, policy, Prefilter::kNone);
-  const auto scores = Score(snapshot, *entry->pod, names, policy, Prefilter::kNone);
+  // As kube-scheduler asks: about the nodes that filter has let pass.
+  std::vector<std::string> fitting;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (verdicts[i].fits()) fitting.push_back(names[i]);
+  }
+  const auto scores = Score(snapshot, *entry->pod, fitting, policy, Prefilter::kNone);
+  auto next_score = scores.begin();
   const std::int64_t opening_cost = explanation.packing->whole_nodes.CostAt(
       CountFreeWhole(snapshot.nodes(), *explanation.packing));
   std::int64_t best_score = -1;
   for (std::size_t i = 0; i < names.size(); ++i) {
-    NodeExplanation node{.node = snapshot.nodes()[i], .verdict = verdicts[i], .score = scores[i]};
+    NodeExplanation node{.node = snapshot.nodes()[i], .verdict = verdicts[i]};
     if (node.verdict.fits()) {
+      node.score = *next_score++;
       const auto expected = WithExpected(snapshot, *node.node, *entry->pod);
       node.cost = CostOf(expected ? *expected : *node.node, *entry->pod, policy,
                          *explanation.packing, Prefilter::kNone);

@@ -55,7 +55,7 @@ constexpr std::array kReasons = std::to_array<ReasonInfo>({
     {Reason::kQuotaNever, "quota.never",
      "more than the pod's tenant may ever use there, with all that it may borrow", false},
     {Reason::kQuotaWait, "quota.wait",
-     "the pod's tenant has used up its quota and what it may borrow", true},
+     "more than is left now of the tenant's quota and of what it may borrow", true},
 });
 
 }  // namespace

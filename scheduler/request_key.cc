@@ -78,6 +78,17 @@ std::string KeyOfRequest(const Pod& pod) {
   return key.Take();
 }
 
+std::string KeyOfJudgement(const Pod& pod) {
+  Key key;
+  AddRequest(pod, key);
+  key.Add(pod.declared_memory.mib);
+  key.Add(pod.declared_memory.share_millionths);
+  for (const std::string* text : {&pod.name_space, &pod.tenant_label, &pod.admitted_queue}) {
+    key.Add(std::string_view(*text));
+  }
+  return key.Take();
+}
+
 std::string KeyOfPod(const Pod& pod) {
   Key key;
   key.Add(std::string_view(pod.uid));

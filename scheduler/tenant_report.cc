@@ -48,11 +48,17 @@ struct Requests {
   std::vector<std::optional<Reason>> reasons;  // by request; nullopt: not judged
 };
 
-Requests RequestsOf(const Pods& pods) {
+// Pods of which something is expected are judged each for itself.
+std::string KeyIn(const Snapshot& snapshot, const Pod& pod) {
+  const bool is_expected = !pod.nominated_node_name.empty() || snapshot.IsClaimed(pod.uid);
+  return KeyOfJudgement(pod) + (is_expected ? pod.uid : std::string());
+}
+
+Requests RequestsOf(const Snapshot& snapshot, const Pods& pods) {
   Requests requests;
   std::unordered_map<std::string, std::size_t> known;
   for (const auto& pod : pods) {
-    const auto [entry, is_new] = known.try_emplace(KeyOfRequest(*pod), requests.oldest.size());
+    const auto [entry, is_new] = known.try_emplace(KeyIn(snapshot, *pod), requests.oldest.size());
     if (is_new) requests.oldest.push_back(pod.get());
     requests.of_pod.push_back(entry->second);
   }
@@ -167,7 +173,7 @@ std::vector<TenantReport> ReportTenants(const Snapshot& snapshot, const Policy& 
   const std::vector<Pods> waiting = WaitingOf(snapshot, only);
   std::vector<Requests> requests;
   requests.reserve(waiting.size());
-  for (const Pods& pods : waiting) requests.push_back(RequestsOf(pods));
+  for (const Pods& pods : waiting) requests.push_back(RequestsOf(snapshot, pods));
   JudgeInTurn(snapshot, policy, requests);
   std::vector<TenantReport> reports;
   for (const int tenant : TenantsInOrder(tree)) {

@@ -23,6 +23,7 @@
 #include "test/api/binder_world.h"
 #include "test/testing/api_server.h"
 #include "test/testing/kube_calls.h"
+#include "test/testing/waiting.h"
 #include "test/testing/worlds.h"
 
 namespace offcut::api {
@@ -32,15 +33,7 @@ using std::chrono::milliseconds;
 using ::testing::HasSubstr;
 using testing::PodFromText;
 using ::testing::SizeIs;
-
-bool WaitUntil(const std::function<bool()>& is_so) {
-  const auto end = std::chrono::steady_clock::now() + kKubePatience;
-  while (!is_so()) {
-    if (std::chrono::steady_clock::now() > end) return false;
-    std::this_thread::yield();
-  }
-  return true;
-}
+using testing::WaitUntil;
 
 // A node of so many A10 GPUs, or without a readable status.
 std::string NodeBody(const std::string& name, int gpus, const std::string& heartbeat = "1") {

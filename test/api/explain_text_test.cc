@@ -41,7 +41,7 @@ TEST(ExplainTextTest, TellsWhereAPodWouldGoAndWhatEachNodeCosts) {
   const std::string text = PrintExplanation(scheduler::Explain(World(), "uid-one", BestFit()));
   EXPECT_THAT(text,
               StartsWith("pod default/one asks for 1 x nvidia.com/gpu; priority 0\n"
-                         "by its devices it fits on 2 of 3 nodes; would go to b and get GPU 6 "
+                         "it fits on 2 of 3 nodes; would go to b and get GPU 6 "
                          "(assumed: the kubelet picks)\n"
                          "(not looked at, since kube-scheduler decides on it: taints and volumes)\n"
                          "\n"

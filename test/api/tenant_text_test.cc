@@ -46,7 +46,7 @@ TEST(TenantTextTest, DrawsTheTreeAndSaysWhyPodsWait) {
       "0\n"
       "\n"
       "team-a: 3 pods wait, 1 behind the gate\n"
-      "  2 quota.wait  the pod's tenant has used up its quota and what it may borrow\n"
+      "  2 quota.wait  more than is left now of the tenant's quota and of what it may borrow\n"
       "  1 quota.never  more than the pod's tenant may ever use there, with all that it may "
       "borrow\n"
       "  oldest: ml/old, ml/gated, ml/big\n"

@@ -136,6 +136,19 @@ TEST(TenantReportTest, SaysWhyPodsWait) {
   EXPECT_THAT(CountWaiting(snapshot), ElementsAre(0, 4, 2));
 }
 
+// A quarter of a T4 has 4,000 MiB. The pods ask for the same and differ in what they declare.
+TEST(TenantReportTest, JudgesPodsApartThatDifferBesideTheirRequest) {
+  std::vector<Pod> pods = {PodFromText("plain nvidia.com/gpu=1 namespace=red created=1"),
+                           PodFromText("large nvidia.com/gpu=1 namespace=red created=2")};
+  pods[1].declared_memory.mib = 8000;
+  Snapshot snapshot =
+      SnapshotOf({testing::SharedInventory("s", binpack::Sharing::kMps, 1, 4)}, std::move(pods));
+  snapshot.SetTenancy(RedAndBlue());
+  const auto reports = ReportTenants(snapshot, {});
+  EXPECT_THAT(reports[2].waiting.reasons,
+              ElementsAre(ReasonPods{Reason::kFits, 1}, ReasonPods{Reason::kSlotsMemory, 1}));
+}
+
 TEST(TenantReportTest, IsOfOneTenantWhereItIsAskedFor) {
   const Snapshot snapshot =
       WorldOf({WholeInventory("n", 1)},
