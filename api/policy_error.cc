@@ -4,6 +4,8 @@
 #include <cassert>
 #include <utility>
 
+#include <fmt/format.h>
+
 namespace offcut::api {
 
 std::string_view CodeText(PolicyErrorCode code) {
@@ -43,6 +45,15 @@ std::string_view CodeText(PolicyErrorCode code) {
   }
   assert(false && "a code without a text");
   return "";
+}
+
+std::string OneLineOf(const PolicyError& error) {
+  std::string line =
+      fmt::format("{}:{}:{}: {}: ", error.file, error.line, error.column, CodeText(error.code));
+  if (!error.pointer.empty()) line += error.pointer + ": ";
+  line += error.message;
+  if (!error.suggestion.empty()) line += fmt::format(" (did you mean \"{}\"?)", error.suggestion);
+  return line;
 }
 
 void ErrorList::Add(const Place& place, PolicyErrorCode code, std::string message,

@@ -46,6 +46,9 @@ struct PolicyError {
   bool is_warning = false;  // the policy can be used all the same
 };
 
+// For logs: "policy.yaml:3:5: unknown-field: /tenants/0/nmae: ... (did you mean "name"?)".
+std::string OneLineOf(const PolicyError& error);
+
 // Where a value stands.
 struct Place {
   Position position;

@@ -51,19 +51,27 @@ void PolicyReload::Run() {
 void PolicyReload::Look() {
   const auto text = ReadWholeFile(path_, kMaxDocumentBytes);
   const std::string now = text ? *text : text.error().message;
-  if (now == text_) return;
+  // A file that is being written may be a policy already, of half of the tenants.
+  const bool is_still = now == std::exchange(seen_, now);
+  if (!is_still || now == text_) return;
   text_ = now;
-  auto policy = LoadPolicy(path_);
+  if (!text) {
+    spdlog::error("the policy stays as it was: {}", text.error().message);
+    return;
+  }
+  auto policy = ReadPolicy(*text, path_, StrategyNames());
   if (!policy) {
-    const std::string& errors = policy.error().message;
-    spdlog::error("the policy stays as it was: {}{}", errors.substr(0, errors.find('\n')),
-                  errors.contains('\n') ? ", and more: offcut policy validate " + path_ : "");
+    spdlog::error("the policy stays as it was: {}{}", OneLineOf(policy.error().front()),
+                  policy.error().size() > 1 ? ", and more: offcut policy validate " + path_ : "");
     return;
   }
   if (PrintPolicy(*policy) == PrintPolicy(policy_)) return;
   if (FixedPartOf(*policy) != fixed_part_) {
     spdlog::warn("{}: what has changed beside tenants, pools and isolation waits for a restart",
                  path_);
+  }
+  if (policy_.tenancy != nullptr && policy->tenancy == nullptr) {
+    spdlog::warn("{}: names no tenants any more, so no quota holds", path_);
   }
   policy_ = *std::move(policy);
   store_.Update([&](scheduler::Snapshot& next) { next.SetTenancy(policy_.tenancy); });

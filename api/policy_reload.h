@@ -19,7 +19,8 @@
 
 namespace offcut::api {
 
-// A ConfigMap takes a minute to reach a volume; looking is cheap.
+// A ConfigMap takes a minute to reach a volume; looking is cheap. A change counts at the second
+// look that finds it so: a file may be looked at while somebody writes it.
 inline constexpr std::chrono::milliseconds kPolicyLookPeriod{2'000};
 
 class PolicyReload {
@@ -42,7 +43,8 @@ class PolicyReload {
   scheduler::StateStore& store_;
   const std::function<void()> changed_;
   const std::chrono::milliseconds period_;
-  std::string text_;  // as it was last looked at
+  std::string seen_;  // at the last look
+  std::string text_;  // as it was last read: the same at two looks
   std::mutex mutex_;  // guards what follows
   std::condition_variable wake_;
   bool ends_ = false;

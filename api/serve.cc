@@ -285,15 +285,14 @@ int Serve(const ServeSettings& settings, std::ostream& out, std::ostream& err) {
   if (!servers) return Fail(servers.error(), err);
   if (has_files) PrintReady(out);
   if (world.cluster != nullptr) world.cluster->StartWatches();
-  {
-    std::optional<PolicyReload> reload;
-    if (!settings.policy_file.empty()) {
-      reload.emplace(settings.policy_file, world.policy, world.store, [&world] {
-        if (world.cluster != nullptr) world.cluster->QuotasChanged();
-      });
-    }
-    WaitForEnd(end_signals);
+  std::optional<PolicyReload> reload;
+  if (!settings.policy_file.empty()) {
+    reload.emplace(settings.policy_file, world.policy, world.store, [&world] {
+      if (world.cluster != nullptr) world.cluster->QuotasChanged();
+    });
   }
+  WaitForEnd(end_signals);
+  // Ahead of the end of whoever reads a policy just now: that may take seconds.
   Drain(settings, world, *servers);
   return 0;
 }

@@ -18,15 +18,6 @@ namespace {
 
 constexpr std::size_t kProblemsLoggedMax = 20;
 
-std::string ToLine(const PolicyError& error) {
-  std::string line =
-      fmt::format("{}:{}:{}: {}: ", error.file, error.line, error.column, CodeText(error.code));
-  if (!error.pointer.empty()) line += error.pointer + ": ";
-  line += error.message;
-  if (!error.suggestion.empty()) line += fmt::format(" (did you mean \"{}\"?)", error.suggestion);
-  return line;
-}
-
 std::string ToLine(const ObjectProblem& problem) {
   const std::string_view blank = problem.name.empty() ? "" : " ";
   return fmt::format("{}: object {}: {}{}{} left out: {}", problem.file, problem.index,
@@ -65,7 +56,7 @@ std::expected<scheduler::Policy, Error> LoadPolicy(const std::string& path) {
   auto policy = ReadPolicy(*text, path, StrategyNames());
   if (policy) return *std::move(policy);
   std::vector<std::string> lines;
-  for (const PolicyError& error : policy.error()) lines.push_back(ToLine(error));
+  for (const PolicyError& error : policy.error()) lines.push_back(OneLineOf(error));
   return std::unexpected(Error{ErrorKind::kBadRequest, fmt::format("{}", fmt::join(lines, "\n"))});
 }
 

@@ -58,7 +58,10 @@ Amount ChargeSlot(int slots, std::int64_t gpu_memory_mib, std::int64_t devices_c
 Amount ChargeSlotOf(const Amount& shared, int slots, std::int64_t devices_charged) {
   assert(slots > 0 && devices_charged >= 0);
   const std::int64_t left = std::max<std::int64_t>(0, shared.devices - devices_charged);
-  return {.devices = std::min(Ceiling({shared.devices, slots}), left),
+  const std::int64_t low = shared.devices / slots;
+  const std::int64_t dear_slots = shared.devices - low * slots;  // which cost one more
+  const std::int64_t slot = devices_charged < dear_slots * (low + 1) ? low + 1 : low;
+  return {.devices = std::min(slot, left),
           .memory_mib = shared.memory_mib / slots,
           .cores_permille = shared.cores_permille / slots,
           .instances = shared.instances};

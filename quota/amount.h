@@ -42,9 +42,10 @@ Amount ChargeWholeGpu(std::int64_t memory_mib);
 Amount ChargeInstance(const std::string& profile, int memory_slices, int memory_slices_total,
                       int compute_slices, int compute_slices_total, std::int64_t memory_mib);
 
-// ceil(1400 / slots), but not more than the GPU's other slots leave of 1400, so that those of one
-// GPU never add up to more than it: `devices_charged` is what they are charged now. The last slot
-// of three is so charged 466, not 467. Requires: slots > 0, 0 <= devices_charged.
+// ceil(1400 / slots), and floor(1400 / slots) for those behind, so that the slots of one GPU add up
+// to the GPU, and none is free but of more than 1400: `devices_charged` is what the others of the
+// GPU are charged now. The last slot of three is so charged 466, not 467; of 48 the first eight are
+// charged 30, the others 29. Requires: slots > 0, 0 <= devices_charged.
 Amount ChargeSlot(int slots, std::int64_t gpu_memory_mib, std::int64_t devices_charged = 0);
 
 // The same for a slot of whatever is charged `shared` as one, such as a time-sliced MIG instance.

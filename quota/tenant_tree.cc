@@ -253,11 +253,17 @@ void NamePools(TenantTree& tree) {
 void SayWhoTakesPart(TenantTree& tree, const QuotaGrid& grid, std::size_t c) {
   const std::size_t count = tree.tenants.size();
   const std::span<CellPlan> plans = std::span(tree.plans).subspan(c * count, count);
+  // The cells of one pool stand together.
+  const std::span<const Cell> cells = tree.cells;
+  std::size_t first = 0;
+  std::size_t last = cells.size();
+  if (cells[c].pool != kAllPools) {
+    for (first = c; first > 0 && cells[first - 1].pool == cells[c].pool;) --first;
+    for (last = c; last < cells.size() && cells[last].pool == cells[c].pool;) ++last;
+  }
   const auto names_pool = [&](std::size_t spec) {
-    for (std::size_t other = 0; other < tree.cells.size(); ++other) {
-      const bool is_of_pool =
-          tree.cells[c].pool == kAllPools || tree.cells[other].pool == tree.cells[c].pool;
-      if (is_of_pool && grid.At(other, spec) != nullptr) return true;
+    for (std::size_t other = first; other < last; ++other) {
+      if (grid.At(other, spec) != nullptr) return true;
     }
     return false;
   };

@@ -14,6 +14,19 @@ std::span<const Holder> HoldersOf(const Node* node) {
   return node == nullptr ? std::span<const Holder>() : std::span<const Holder>(node->holders);
 }
 
+std::vector<quota::Holding> HoldingsOf(const Tenancy& tenancy,
+                                       std::span<const std::shared_ptr<const Node>> nodes) {
+  std::vector<quota::Holding> holdings;
+  for (const auto& node : nodes) {
+    for (const Holder& holder : node->holders) {
+      const int tenant = TenantOf(tenancy, *holder.pod);
+      if (tenant == kNoTenant || holder.charge.empty()) continue;
+      holdings.push_back({.tenant = tenant, .charge = ToCells(tenancy, holder.charge)});
+    }
+  }
+  return holdings;
+}
+
 }  // namespace
 
 quota::Charge ToCells(const Tenancy& tenancy, const PodCharge& charge) {
@@ -25,8 +38,11 @@ quota::Charge ToCells(const Tenancy& tenancy, const PodCharge& charge) {
   return cells;
 }
 
-Accounts::Accounts(std::shared_ptr<const Tenancy> tenancy)
-    : tenancy_(std::move(tenancy)), charged_(tenancy_->tree), expected_(tenancy_->tree) {}
+Accounts::Accounts(std::shared_ptr<const Tenancy> tenancy,
+                   std::span<const std::shared_ptr<const Node>> nodes)
+    : tenancy_(std::move(tenancy)),
+      charged_(tenancy_->tree, HoldingsOf(*tenancy_, nodes)),
+      expected_(charged_) {}
 
 quota::Ledger Accounts::ExpectedBut(std::string_view uid) const {
   const auto own = claims_->find(uid);

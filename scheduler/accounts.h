@@ -22,8 +22,9 @@ quota::Charge ToCells(const Tenancy& tenancy, const PodCharge& charge);
 
 class Accounts {
  public:
-  // Nobody is charged. Requires: tenancy != nullptr.
-  explicit Accounts(std::shared_ptr<const Tenancy> tenancy);
+  // The nodes' holders are charged; nobody claims. Requires: tenancy != nullptr.
+  Accounts(std::shared_ptr<const Tenancy> tenancy,
+           std::span<const std::shared_ptr<const Node>> nodes);
 
   const Tenancy& tenancy() const { return *tenancy_; }
   const quota::Ledger& charged() const { return charged_; }

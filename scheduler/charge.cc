@@ -48,19 +48,15 @@ Amount ChargeOfInstance(const NodeState& devices, const InstancePool& pool) {
   return profile ? ChargeOfProfile(*model, *profile) : Amount{.instances = {{pool.profile, 1}}};
 }
 
-// What all instances of the pool are charged at most.
-std::int64_t DevicesOf(const InstancePool& pool, const Amount& instance) {
-  return instance.devices * ((pool.units + pool.units_unhealthy) / pool.replicas);
-}
-
-// Nobody knows which instance a unit is of. As long as one is free, a unit costs what it costs; the
-// units of the last share what is left of the pool.
+// Nobody knows which instance a unit is of: the dear ones of all instances come first.
 Amount ChargeOfUnit(const NodeState& devices, const InstancePool& pool, std::int64_t charged) {
   Amount instance = ChargeOfInstance(devices, pool);
   if (pool.replicas <= 1) return instance;
-  const std::int64_t left = std::max<std::int64_t>(0, DevicesOf(pool, instance) - charged);
-  return quota::ChargeSlotOf(instance, pool.replicas,
-                             std::max<std::int64_t>(0, instance.devices - left));
+  const int units = pool.units + pool.units_unhealthy;
+  const std::int64_t instances = (units + pool.replicas - 1) / pool.replicas;
+  const Amount first = quota::ChargeSlotOf(instance, pool.replicas);
+  const std::int64_t dear = instance.devices % pool.replicas * first.devices;  // of one instance
+  return charged < dear * instances ? first : quota::ChargeSlotOf(instance, pool.replicas, dear);
 }
 
 int SlotsOf(const Gpu& gpu) { return std::get<binpack::SharedGpu>(gpu.state).slots; }
@@ -70,12 +66,8 @@ std::int64_t& Grown(std::vector<std::int64_t>& sums, int index) {
   return At(sums, index);
 }
 
-// The least that a slot of such a GPU may have been charged: the slots are charged rounded up, and
-// the last ones share what that leaves.
-std::int64_t LeastOfSlot(int slots) {
-  const std::int64_t full = quota::ChargeSlot(slots, 0).devices;
-  return std::max<std::int64_t>(0, quota::kWholeDevice - full * (slots - 1));
-}
+// What a slot of such a GPU is charged that is not among the first.
+std::int64_t LeastOfSlot(int slots) { return quota::kWholeDevice / slots; }
 
 // The placement's pieces, one after the other.
 class Charging {
@@ -193,8 +185,7 @@ void ExpectUnits(const NodeState& devices, const binpack::PoolCount& wanted,
   const std::int64_t instance = ChargeOfInstance(devices, pool).devices;
   if (unit.devices * pool.replicas > instance) {
     expected.is_exact = false;
-    const std::int64_t least = instance - unit.devices * (pool.replicas - 1);
-    expected.devices_slack += wanted.count * (unit.devices - std::max<std::int64_t>(0, least));
+    expected.devices_slack += wanted.count * (unit.devices - instance / pool.replicas);
   }
 }
 

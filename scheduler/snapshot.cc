@@ -72,9 +72,8 @@ void Snapshot::SetTenancy(std::shared_ptr<const Tenancy> tenancy) {
     accounts_ = nullptr;
     return;
   }
-  auto accounts = std::make_shared<Accounts>(std::move(tenancy));
+  auto accounts = std::make_shared<Accounts>(std::move(tenancy), nodes());
   for (const auto& node : nodes()) {
-    accounts->Replace(nullptr, node.get());
     for (const Expectation& expected : ExpectedOn(node->name())) {
       if (expected.kind != ExpectationKind::kClaimed) continue;
       ClaimIn(*accounts, expected.pod, node->name());

@@ -34,7 +34,9 @@ TEST(DeviceSumTest, InstancesOfEveryLegalLayoutStayWithinTheGpu) {
   }
 }
 
-// Pods come to a GPU's slots and leave in any order.
+// Pods come to a GPU's slots and leave in any order. No slot is free, and all of them are charged
+// the GPU but for the thousandths that rounding may lose: one a slot that is charged more than the
+// rest.
 TEST(DeviceSumTest, SlotsStayWithinTheGpuInWhateverOrderTheyAreTaken) {
   const std::uint64_t seed = PropertySeed();
   std::mt19937_64 random(seed);
@@ -45,6 +47,7 @@ TEST(DeviceSumTest, SlotsStayWithinTheGpuInWhateverOrderTheyAreTaken) {
       const bool comes = charges.empty() || (random() % 2 == 0 && std::ssize(charges) < slots);
       if (comes) {
         charges.push_back(ChargeSlot(slots, 81'920, sum).devices);
+        ASSERT_GT(charges.back(), 0) << slots << " slots, seed " << seed;
         sum += charges.back();
       } else {
         std::swap(charges[random() % charges.size()], charges.back());
@@ -53,7 +56,7 @@ TEST(DeviceSumTest, SlotsStayWithinTheGpuInWhateverOrderTheyAreTaken) {
       }
       ASSERT_LE(sum, kWholeDevice) << slots << " slots, seed " << seed;
       if (std::ssize(charges) == slots) {
-        ASSERT_EQ(sum, kWholeDevice) << slots << ", seed " << seed;
+        ASSERT_GE(sum, kWholeDevice / slots * slots) << slots << ", seed " << seed;
       }
     }
   }

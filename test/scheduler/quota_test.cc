@@ -133,6 +133,18 @@ TEST(QuotaTest, GuaranteeOfOneGpuHoldsAllOfItsSlots) {
   }
 }
 
+// 1400 / 48 = 29.17: eight slots are charged 30, forty 29, and none is free for a tenant of
+// nothing.
+TEST(QuotaTest, NoSlotIsFree) {
+  Snapshot snapshot = WorldOf({SharedInventory("n", Sharing::kMps, 1, 48)}, {}, RedAndBlue(1, 0));
+  for (int i = 0; i < 47; ++i) {
+    const std::string pod = "p" + std::to_string(i) + " nvidia.com/gpu=1 namespace=red";
+    ASSERT_TRUE(Reserve(snapshot, PodFromText(pod), "n", {}, kWire).verdict.fits()) << i;
+  }
+  snapshot.SetTenancy(RedAndBlue(0, 0));
+  EXPECT_EQ(ReasonOn(snapshot, "q nvidia.com/gpu=1 namespace=red"), Reason::kQuotaNever);
+}
+
 TEST(QuotaTest, ClaimOfAnotherPodCountsForFilterAndNotForBind) {
   Snapshot snapshot = WorldOf({WholeInventory("n", 16)});
   const auto claimed = std::make_shared<const Pod>(PodFromText("a nvidia.com/gpu=6 namespace=red"));
