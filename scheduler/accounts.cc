@@ -1,5 +1,6 @@
 #include "scheduler/accounts.h"
 
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -14,14 +15,19 @@ std::span<const Holder> HoldersOf(const Node* node) {
   return node == nullptr ? std::span<const Holder>() : std::span<const Holder>(node->holders);
 }
 
+// nullopt: nobody is charged for it.
+std::optional<quota::Holding> HoldingOf(const Tenancy& tenancy, const Holder& holder) {
+  const int tenant = TenantOf(tenancy, *holder.pod);
+  if (tenant == kNoTenant || holder.charge.empty()) return std::nullopt;
+  return quota::Holding{.tenant = tenant, .charge = ToCells(tenancy, holder.charge)};
+}
+
 std::vector<quota::Holding> HoldingsOf(const Tenancy& tenancy,
                                        std::span<const std::shared_ptr<const Node>> nodes) {
   std::vector<quota::Holding> holdings;
   for (const auto& node : nodes) {
     for (const Holder& holder : node->holders) {
-      const int tenant = TenantOf(tenancy, *holder.pod);
-      if (tenant == kNoTenant || holder.charge.empty()) continue;
-      holdings.push_back({.tenant = tenant, .charge = ToCells(tenancy, holder.charge)});
+      if (auto holding = HoldingOf(tenancy, holder)) holdings.push_back(*std::move(holding));
     }
   }
   return holdings;
@@ -53,19 +59,17 @@ quota::Ledger Accounts::ExpectedBut(std::string_view uid) const {
 }
 
 void Accounts::Add(const Holder& holder) {
-  const int tenant = TenantOf(*tenancy_, *holder.pod);
-  if (tenant == kNoTenant || holder.charge.empty()) return;
-  const quota::Charge cells = ToCells(*tenancy_, holder.charge);
-  charged_.Add(tenant, cells);
-  expected_.Add(tenant, cells);
+  const auto holding = HoldingOf(*tenancy_, holder);
+  if (!holding) return;
+  charged_.Add(holding->tenant, holding->charge);
+  expected_.Add(holding->tenant, holding->charge);
 }
 
 void Accounts::Remove(const Holder& holder) {
-  const int tenant = TenantOf(*tenancy_, *holder.pod);
-  if (tenant == kNoTenant || holder.charge.empty()) return;
-  const quota::Charge cells = ToCells(*tenancy_, holder.charge);
-  charged_.Remove(tenant, cells);
-  expected_.Remove(tenant, cells);
+  const auto holding = HoldingOf(*tenancy_, holder);
+  if (!holding) return;
+  charged_.Remove(holding->tenant, holding->charge);
+  expected_.Remove(holding->tenant, holding->charge);
 }
 
 // Both lists are in one order, so that a walk along both finds what differs.
