@@ -22,9 +22,9 @@ struct Parting {
 
 class Search {
  public:
-  Search(Ledger ledger, const VictimSearch& search, const VictimRules& rules,
+  Search(Ledger& ledger, const VictimSearch& search, const VictimRules& rules,
          const FairRules& fair_rules)
-      : walk_(std::move(ledger), search),
+      : walk_(ledger, search),
         search_(search),
         newcomer_(search.newcomer),
         rules_(rules),
@@ -220,10 +220,10 @@ class Search {
 
 }  // namespace
 
-std::optional<std::vector<Victim>> FindFairVictims(Ledger ledger, const VictimSearch& search,
+std::optional<std::vector<Victim>> FindFairVictims(Ledger& ledger, const VictimSearch& search,
                                                    const VictimRules& rules,
                                                    const FairRules& fair_rules) {
-  return Search(std::move(ledger), search, rules, fair_rules).Find();
+  return Search(ledger, search, rules, fair_rules).Find();
 }
 
 }  // namespace offcut::quota

@@ -28,7 +28,7 @@ struct FairRules {
 };
 
 // As FindVictims. Requires: `rules.while_borrowing` is not set; it has no meaning here.
-std::optional<std::vector<Victim>> FindFairVictims(Ledger ledger, const VictimSearch& search,
+std::optional<std::vector<Victim>> FindFairVictims(Ledger& ledger, const VictimSearch& search,
                                                    const VictimRules& rules,
                                                    const FairRules& fair_rules);
 

@@ -53,7 +53,7 @@ std::span<const CellPlan> PlansOf(const TenantTree& tree, int cell) {
 
 Ledger::Ledger(std::shared_ptr<const TenantTree> tree) : tree_(std::move(tree)) {
   const std::size_t count = tree_->tenants.size();
-  const auto empty = std::make_shared<const Column>(
+  const auto empty = std::make_shared<Column>(
       Column{std::vector<std::int64_t>(count), std::vector<std::int64_t>(count)});
   columns_.assign(tree_->cells.size(), empty);
 }
@@ -69,7 +69,7 @@ Ledger::Ledger(std::shared_ptr<const TenantTree> tree, std::span<const Holding> 
     }
   }
   for (std::size_t c = 0; c < columns.size(); ++c) {
-    columns_[c] = std::make_shared<const Column>(std::move(columns[c]));
+    columns_[c] = std::make_shared<Column>(std::move(columns[c]));
   }
 }
 
@@ -144,10 +144,10 @@ void Ledger::Move(Column& column, int tenant, int cell, std::int64_t delta) cons
 }
 
 Ledger::Column& Ledger::MutableColumn(int cell) {
-  auto copy = std::make_shared<Column>(*columns_[Index(cell)]);
-  Column& column = *copy;
-  columns_[Index(cell)] = std::move(copy);
-  return column;
+  std::shared_ptr<Column>& column = columns_[Index(cell)];
+  // Where nobody else has it, nobody can come to have it: copies are made of this object alone.
+  if (column.use_count() > 1) column = std::make_shared<Column>(*column);
+  return *column;
 }
 
 Standing Ledger::StandingOf(int tenant, int cell) const {

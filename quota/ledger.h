@@ -11,8 +11,9 @@
 // What surprises: `used` of a tenant with children leaves out what its children use of what they
 // do not lend, as in Kueue. Nobody's debt to somebody else is kept.
 //
-// Copies share what they have not changed: a copy costs a pointer a cell, a charge a copy of the
-// columns of its cells.
+// Copies share what they have not changed: a copy costs a pointer a cell, the first charge after it
+// a copy of the columns of its cells. So an object may be edited while other threads read copies of
+// it; not while they destroy the last one that it shares a column with.
 //
 // Units: those of the tree's cells. Source: Kueue, pkg/cache/scheduler/resource_node.go.
 // Pure; const use from many threads is safe.
@@ -108,7 +109,7 @@ class Ledger {
   Column& MutableColumn(int cell);
 
   std::shared_ptr<const TenantTree> tree_;
-  std::vector<std::shared_ptr<const Column>> columns_;  // by cell
+  std::vector<std::shared_ptr<Column>> columns_;  // by cell; never edited while shared
 };
 
 }  // namespace offcut::quota

@@ -21,11 +21,13 @@ bool Uses(std::span<const CellAmount> charge, std::span<const int> cells);
 // More than its subtree has, of one of the cells.
 bool BorrowsAny(const Ledger& ledger, int tenant, std::span<const int> cells);
 
-// Both outlive the object, which holds the ledger as it is without those that were taken.
+// Both outlive the object. While it lives the ledger is without those that were taken.
 class VictimWalk {
  public:
-  VictimWalk(Ledger ledger, const VictimSearch& search)
-      : ledger_(std::move(ledger)), search_(search) {}
+  VictimWalk(Ledger& ledger, const VictimSearch& search) : ledger_(ledger), search_(search) {}
+  ~VictimWalk() { GiveBack(); }
+  VictimWalk(const VictimWalk&) = delete;
+  VictimWalk& operator=(const VictimWalk&) = delete;
 
   Ledger& ledger() { return ledger_; }
   const Ledger& ledger() const { return ledger_; }
@@ -44,7 +46,7 @@ class VictimWalk {
   void Charge(std::size_t candidate);
   void Discharge(std::size_t candidate);
 
-  Ledger ledger_;
+  Ledger& ledger_;
   const VictimSearch& search_;
   std::vector<Victim> taken_;
   std::vector<std::size_t> gone_;  // the same, as `fits` wants them

@@ -24,8 +24,8 @@ struct Entry {
 
 class Search {
  public:
-  Search(Ledger ledger, const VictimSearch& search, const VictimRules& rules)
-      : walk_(std::move(ledger), search), search_(search), rules_(rules) {}
+  Search(Ledger& ledger, const VictimSearch& search, const VictimRules& rules)
+      : walk_(ledger, search), search_(search), rules_(rules) {}
 
   std::optional<std::vector<Victim>> Find() {
     if (walk_.Fits(true)) return std::vector<Victim>();
@@ -218,9 +218,9 @@ std::vector<int> ContestedCells(const Ledger& ledger, int tenant,
   return cells.empty() ? all : cells;
 }
 
-std::optional<std::vector<Victim>> FindVictims(Ledger ledger, const VictimSearch& search,
+std::optional<std::vector<Victim>> FindVictims(Ledger& ledger, const VictimSearch& search,
                                                const VictimRules& rules) {
-  return Search(std::move(ledger), search, rules).Find();
+  return Search(ledger, search, rules).Find();
 }
 
 }  // namespace offcut::quota

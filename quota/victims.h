@@ -99,8 +99,9 @@ std::vector<int> ContestedCells(const Ledger& ledger, int tenant,
                                 std::span<const CellAmount> charge);
 
 // In the order in which they were taken; empty: it fits as things are; nullopt: not even without
-// all who may be taken. The ledger has the candidates' charges, and not the newcomer's.
-std::optional<std::vector<Victim>> FindVictims(Ledger ledger, const VictimSearch& search,
+// all who may be taken. The ledger has the candidates' charges, and not the newcomer's; it is
+// edited on the way, and is what it was when the function returns.
+std::optional<std::vector<Victim>> FindVictims(Ledger& ledger, const VictimSearch& search,
                                                const VictimRules& rules);
 
 }  // namespace offcut::quota

@@ -88,8 +88,11 @@ class RandomSearch {
           needed, [&](std::size_t i) { return std::ranges::find(gone, i) != gone.end(); });
     };
     const VictimSearch search{newcomer_, candidates, contested_, fits};
-    if (is_fair_) return FindFairVictims(ledger_, search, rules_, {});
-    return FindVictims(ledger_, search, rules_);
+    Ledger ledger = ledger_;
+    const auto victims = is_fair_ ? FindFairVictims(ledger, search, rules_, {})
+                                  : FindVictims(ledger, search, rules_);
+    EXPECT_EQ(ledger, ledger_);
+    return victims;
   }
 
   Ledger Without(const std::vector<std::size_t>& gone) const {
