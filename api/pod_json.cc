@@ -318,6 +318,21 @@ bool SelectsNodes(const JsonObject& spec) {
          affinity.Object("podAntiAffinity").HasElements(kRequired);
 }
 
+bool MindsNeighbours(const JsonObject& spec) {
+  const JsonObject affinity = spec.Object("affinity");
+  bool minds = affinity.Object("podAffinity").HasElements(kRequired) ||
+               affinity.Object("podAntiAffinity").HasElements(kRequired);
+  spec.ForEach("topologySpreadConstraints", kPodArrayMax, [&](const JsonObject& constraint) {
+    minds = minds || constraint.String("whenUnsatisfiable") != "ScheduleAnyway";
+  });
+  spec.ForEach("containers", kPodArrayMax, [&](const JsonObject& container) {
+    container.ForEach("ports", kPodArrayMax, [&](const JsonObject& port) {
+      minds = minds || port.Int("hostPort", 0, 0, std::numeric_limits<std::uint16_t>::max()) > 0;
+    });
+  });
+  return minds;
+}
+
 std::expected<scheduler::DeviceRecord, Error> CheckedOwner(
     std::expected<scheduler::DeviceRecord, Error> record, const Pod& pod) {
   if (!record) return record;
@@ -499,6 +514,7 @@ std::optional<Error> ReadRequest(simdjson::dom::element element, const ResourceN
   const JsonObject spec = root.Object("spec");
   parsed.pod.has_soft_constraints = HasSoftConstraints(spec);
   parsed.pod.selects_nodes = SelectsNodes(spec);
+  parsed.pod.minds_neighbours = MindsNeighbours(spec);
   AmountReader reader{.names = names, .parsed = parsed};
   ReadContainers(spec, reader);
   ReadHost(spec, reader);

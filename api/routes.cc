@@ -207,12 +207,11 @@ HttpResponse AnswerPrioritize(const ExtenderContext& context, std::string_view b
   return JsonAnswer(Print(list));
 }
 
-// A candidate that came without victims is left out: up to Kubernetes 1.37 an empty list in the
-// answer fails the call, and later an omitted node says the same.
+// One without victims is a placeholder of schedulers that ask where they see room (Kubernetes PR
+// 135486): it is filled or left out, for an empty list in the answer fails the call up to 1.37.
 std::vector<scheduler::PreemptionCandidate> ToCandidates(const NodeNameToVictims& all) {
   std::vector<scheduler::PreemptionCandidate> candidates;
   for (const auto& [node_name, victims] : all) {
-    if (victims.pods.empty()) continue;
     scheduler::PreemptionCandidate& candidate = candidates.emplace_back();
     candidate.node_name = node_name;
     candidate.pdb_violations = victims.num_pdb_violations;
@@ -233,6 +232,12 @@ ExtenderPreemptionResult ToResult(std::vector<scheduler::PreemptionCandidate> ke
   return result;
 }
 
+std::int64_t NowS() {
+  return std::chrono::duration_cast<std::chrono::seconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
 HttpResponse AnswerPreempt(const ExtenderContext& context, std::string_view body) {
   const auto args = ThreadsReader().ReadPreemptionArgs(body);
   if (!args) return ErrorAnswer(args.error());
@@ -248,7 +253,7 @@ HttpResponse AnswerPreempt(const ExtenderContext& context, std::string_view body
     LogPreemptorWaits(*pod);
     return JsonAnswer(Print(ExtenderPreemptionResult()));
   }
-  auto kept = Preempt(*snapshot, *pod, candidates, context.policy, kPrefilter);
+  auto kept = Preempt(*snapshot, *pod, candidates, context.policy, kPrefilter, NowS());
   LogPreempt(*pod, kept.size(), victims->size());
   return JsonAnswer(Print(ToResult(std::move(kept))));
 }

@@ -80,16 +80,16 @@ struct PreemptionCandidate {
   std::int64_t pdb_violations = 0;
 };
 
-// The candidates that would let the pod in: those where it fits once the named victims are gone,
-// beside whoever else is expected there, in the order given. Dropped: a candidate without victims,
-// one with a victim that stands on another node or has no lower priority, and one on a node that we
-// do not know. A victim that we do not know (assumed by kube-scheduler, not yet bound) is kept; it
-// frees nothing that we know of. Victims of a kept candidate are the same set, by descending
-// priority, then by UID. None is kept for a pod that holds devices already: filter offers it its
-// own node.
+// The candidates that would let the pod in, in the order given, each with those who must go for it
+// (scheduler/victim_finder.h), by descending priority, then by UID. Dropped: a candidate where
+// evictions cannot help, or are not needed; one with a named victim that stands on another node or
+// has no lower priority; and one on a node that we do not know. For a pod without devices the named
+// victims stay what they are. None is kept for a pod that holds devices already: filter offers it
+// its own node. `now_s`: seconds since 1970.
 std::vector<PreemptionCandidate> Preempt(const Snapshot& snapshot, const Pod& pod,
                                          std::span<const PreemptionCandidate> candidates,
-                                         const Policy& policy, Prefilter prefilter);
+                                         const Policy& policy, Prefilter prefilter,
+                                         std::int64_t now_s);
 
 // Whether the pod had better wait for the node that it is nominated to than preempt elsewhere: it
 // fits there once every pod of lower priority has left, and its nomination has not lapsed. For a

@@ -279,7 +279,7 @@ void AddOccupantOf(const Inventory& inventory, const Holder& holder, Occupants& 
 
 int RecordRank(const Holder& holder) {
   if (!holder.pod->observed.empty()) return 0;
-  if (!holder.record) return 2;
+  if (!holder.record) return holder.pod->node_name.empty() ? 3 : 2;
   return holder.record->certainty == Certainty::kAssumed ? 1 : 0;
 }
 

@@ -65,7 +65,7 @@ struct Holder {
 };
 
 // The order in which holders are put back on an empty node: exact records and what the kubelet
-// reports first, then by age.
+// reports first, those that are only expected last, then by age.
 bool ComesBefore(const Holder& a, const Holder& b);
 
 struct Node {

@@ -76,6 +76,9 @@ struct Pod {
   bool has_unreadable_shares = false;  // likewise, but of what only nodes with fractions serve
   bool has_soft_constraints = false;   // preferred affinity or ScheduleAnyway spread of its own
   bool selects_nodes = false;          // by nodeSelector, or by affinity that is required
+  // Where it may stand depends on which pods are there: host ports, required (anti-)affinity to
+  // pods, spread that is DoNotSchedule.
+  bool minds_neighbours = false;
   std::string tenant_label;            // offcut.dev/tenant; empty: none
   bool has_quota_gate = false;         // spec.schedulingGates has offcut.dev/quota
   bool has_other_gates = false;        // and gates of others

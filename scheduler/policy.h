@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "binpack/packing_model.h"
+#include "scheduler/preemption_rules.h"
 #include "scheduler/tenancy.h"
 
 namespace offcut::scheduler {
@@ -59,6 +60,7 @@ struct Policy {
   Scores scores = Scores::kStrict;
   std::optional<Ties> ties;  // nullopt: as the strategy packs best
   ResourceNames resources;
+  PreemptionRules preemption;
   // As the file has it. Decisions go by that of the snapshot, which may be newer.
   std::shared_ptr<const Tenancy> tenancy;  // null: no tenants
 };

@@ -7,6 +7,7 @@
 #include "scheduler/expected_node.h"
 #include "scheduler/isolation.h"
 #include "scheduler/quota_check.h"
+#include "scheduler/victim_finder.h"
 
 namespace offcut::scheduler {
 namespace {
@@ -17,8 +18,9 @@ struct Victim {
 };
 
 // The candidate's victims as kube-scheduler wants them ordered, or nullopt where one must not go.
-std::optional<std::vector<Victim>> CheckedVictims(const Snapshot& snapshot, const Pod& pod,
-                                                  const PreemptionCandidate& candidate) {
+// For a pod without devices, whose victims are kube-scheduler's choice.
+std::optional<std::vector<std::string>> CheckedVictims(const Snapshot& snapshot, const Pod& pod,
+                                                       const PreemptionCandidate& candidate) {
   std::vector<Victim> victims;
   for (const std::string& uid : candidate.victim_uids) {
     Victim victim{.uid = uid};
@@ -36,7 +38,10 @@ std::optional<std::vector<Victim>> CheckedVictims(const Snapshot& snapshot, cons
   });
   const auto repeated = std::ranges::unique(victims, {}, &Victim::uid);
   victims.erase(repeated.begin(), repeated.end());
-  return victims;
+  std::vector<std::string> uids;
+  uids.reserve(victims.size());
+  for (Victim& victim : victims) uids.push_back(std::move(victim.uid));
+  return uids;
 }
 
 // The node as filter will show it to the pod, with those gone that `leaves` says: also those that
@@ -61,38 +66,23 @@ bool FitsWithout(const Snapshot& snapshot, const Node& node, const Pod& pod, Lea
          CheckQuotaOn(node, without, snapshot, pod, policy, prefilter).fits();
 }
 
-std::optional<PreemptionCandidate> Keep(const Snapshot& snapshot, const Pod& pod,
-                                        const PreemptionCandidate& candidate, const Policy& policy,
-                                        Prefilter prefilter) {
-  if (candidate.victim_uids.empty()) return std::nullopt;
-  const auto victims = CheckedVictims(snapshot, pod, candidate);
-  if (!victims) return std::nullopt;
-  if (!pod.request.empty()) {
-    const Node* node = snapshot.FindNode(candidate.node_name);
-    const auto is_victim = [&](const Pod& holder) {
-      return std::ranges::find(*victims, holder.uid, &Victim::uid) != victims->end();
-    };
-    if (node == nullptr || !FitsWithout(snapshot, *node, pod, is_victim, policy, prefilter)) {
-      return std::nullopt;
-    }
-  }
-  PreemptionCandidate kept{.node_name = candidate.node_name,
-                           .pdb_violations = candidate.pdb_violations};
-  for (const Victim& victim : *victims) kept.victim_uids.push_back(victim.uid);
-  return kept;
-}
-
 }  // namespace
 
 std::vector<PreemptionCandidate> Preempt(const Snapshot& snapshot, const Pod& pod,
                                          std::span<const PreemptionCandidate> candidates,
-                                         const Policy& policy, Prefilter prefilter) {
+                                         const Policy& policy, Prefilter prefilter,
+                                         std::int64_t now_s) {
   const PodEntry* entry = snapshot.FindPod(pod.uid);
   if (entry != nullptr && entry->phase != PodPhase::kPending) return {};
   std::vector<PreemptionCandidate> kept;
+  VictimFinder finder(snapshot, pod, policy, prefilter, now_s);
   for (const PreemptionCandidate& candidate : candidates) {
-    auto result = Keep(snapshot, pod, candidate, policy, prefilter);
-    if (result) kept.push_back(*std::move(result));
+    auto victims = pod.request.empty() ? CheckedVictims(snapshot, pod, candidate)
+                                       : finder.Find(candidate.node_name, candidate.victim_uids);
+    if (!victims || victims->empty()) continue;
+    kept.push_back({.node_name = candidate.node_name,
+                    .victim_uids = *std::move(victims),
+                    .pdb_violations = candidate.pdb_violations});
   }
   return kept;
 }

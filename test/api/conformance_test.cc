@@ -301,15 +301,18 @@ TEST(ConformanceTest, Case32And33PreemptKeepsWhatHelpsAndNeverAnswersNull) {
   // By descending priority, whatever the order that came; violations are handed back.
   EXPECT_EQ(answer(MetaVictims({{"full", {"uid-low-1", "uid-high-1"}}}, 1)),
             MetaVictims({{"full", {"uid-high-1", "uid-low-1"}}}, 1));
-  // One victim is not enough; one on another node makes the candidate void.
-  EXPECT_EQ(answer(MetaVictims({{"full", {"uid-low-1"}}})), json::object());
+  // One victim is not enough, so another joins it; one on another node makes the candidate void.
+  EXPECT_EQ(answer(MetaVictims({{"full", {"uid-low-1"}}})),
+            MetaVictims({{"full", {"uid-high-1", "uid-low-1"}}}));
   EXPECT_EQ(answer(MetaVictims({{"full", {"uid-low-1", "uid-high-1", "uid-low-2"}}})),
             json::object());
-  // Came empty (a placeholder, or null): left out, and takes no other candidate down.
+  // Came empty and needs nobody: left out, and takes no other down.
   EXPECT_EQ(answer(MetaVictims({{"half", {}}, {"full", {"uid-low-1", "uid-high-1"}}})),
             MetaVictims({{"full", {"uid-high-1", "uid-low-1"}}}));
-  EXPECT_EQ(answer({{"full", nullptr}}), json::object());
-  EXPECT_EQ(answer({{"full", {{"Pods", nullptr}, {"NumPDBViolations", 0}}}}), json::object());
+  // A placeholder is filled.
+  const json both = MetaVictims({{"full", {"uid-high-1", "uid-low-1"}}});
+  EXPECT_EQ(answer({{"full", nullptr}}), both);
+  EXPECT_EQ(answer({{"full", {{"Pods", nullptr}, {"NumPDBViolations", 0}}}}), both);
   EXPECT_EQ(answer(nullptr), json::object());
 }
 

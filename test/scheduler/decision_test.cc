@@ -16,6 +16,7 @@ using ::offcut::testing::WholeInventory;
 using ::testing::ElementsAre;
 
 constexpr auto kWire = Prefilter::kByKubeScheduler;
+constexpr std::int64_t kNowS = 1'000;
 
 Reason ReasonOn(const Snapshot& snapshot, const Pod& pod, const std::string& node,
                 Prefilter prefilter = kWire, const Policy& policy = {}) {
@@ -299,7 +300,7 @@ class PreemptTest : public ::testing::Test {
                                    PodFromText("high nvidia.com/gpu=1 node=m priority=100")});
   std::vector<PreemptionCandidate> Run(const Pod& pod,
                                        std::vector<PreemptionCandidate> candidates) {
-    return Preempt(snapshot_, pod, candidates, {}, kWire);
+    return Preempt(snapshot_, pod, candidates, {}, kWire, kNowS);
   }
 };
 
@@ -311,8 +312,22 @@ TEST_F(PreemptTest, KeepsACandidateWhereThePodFitsWithTheVictimsGone) {
   EXPECT_EQ(kept[0].pdb_violations, 1);
 }
 
-TEST_F(PreemptTest, DropsACandidateWhoseVictimsAreNotEnough) {
-  EXPECT_TRUE(Run(PodFromText("p nvidia.com/gpu=2 priority=50"), {{"n", {"uid-low-1"}}}).empty());
+TEST_F(PreemptTest, AddsVictimsWhereThoseNamedAreNotEnough) {
+  const auto kept = Run(PodFromText("p nvidia.com/gpu=2 priority=50"), {{"n", {"uid-low-1"}}});
+  ASSERT_THAT(kept, ::testing::SizeIs(1));
+  EXPECT_THAT(kept[0].victim_uids, ElementsAre("uid-low-2", "uid-low-1"));
+}
+
+TEST_F(PreemptTest, DropsACandidateWhereNotEvenAllVictimsAreEnough) {
+  EXPECT_TRUE(Run(PodFromText("p nvidia.com/gpu=2 priority=0"), {{"n", {"uid-low-1"}}}).empty());
+  EXPECT_TRUE(Run(PodFromText("p nvidia.com/gpu=3 priority=50"), {{"n", {"uid-low-1"}}}).empty());
+}
+
+// A placeholder of schedulers that ask although they see room: of equal cost, the lower priority.
+TEST_F(PreemptTest, NamesVictimsWhereNobodyIsNamed) {
+  const auto kept = Run(PodFromText("p nvidia.com/gpu=1 priority=50"), {{"n", {}}});
+  ASSERT_THAT(kept, ::testing::SizeIs(1));
+  EXPECT_THAT(kept[0].victim_uids, ElementsAre("uid-low-1"));
 }
 
 TEST_F(PreemptTest, OrdersVictimsByDescendingPriority) {
@@ -326,9 +341,10 @@ TEST_F(PreemptTest, DropsACandidateWithAVictimOfNoLowerPriority) {
   EXPECT_TRUE(Run(PodFromText("p nvidia.com/gpu=1 priority=100"), {{"m", {"uid-high"}}}).empty());
 }
 
-TEST_F(PreemptTest, DropsACandidateThatIsEmptyOrUnknownOrHasVictimsElsewhere) {
+TEST_F(PreemptTest, DropsACandidateThatIsUnknownOrHasVictimsElsewhereOrNeedsNone) {
+  snapshot_.PutNode(WholeInventory("free", 1));
   const Pod pod = PodFromText("p nvidia.com/gpu=1 priority=200");
-  EXPECT_TRUE(Run(pod, {{"n", {}}, {"x", {"uid-low-1"}}, {"m", {"uid-low-1"}}}).empty());
+  EXPECT_TRUE(Run(pod, {{"free", {}}, {"x", {"uid-low-1"}}, {"m", {"uid-low-1"}}}).empty());
 }
 
 TEST_F(PreemptTest, KeepsAVictimThatOnlyKubeSchedulerKnowsYet) {
@@ -339,13 +355,13 @@ TEST_F(PreemptTest, KeepsAVictimThatOnlyKubeSchedulerKnowsYet) {
 }
 
 // Two GPUs, two holders; low-1 gone leaves one, and that is meant for the nominated pod.
-TEST_F(PreemptTest, DropsACandidateWhoseRoomIsMeantForANominatedPod) {
+TEST_F(PreemptTest, RoomThatIsMeantForANominatedPodIsNoRoom) {
   const Pod pod = PodFromText("p nvidia.com/gpu=1 priority=50");
   snapshot_.PutPod(PodFromText("boss nvidia.com/gpu=1 priority=100 nominated=n"));
-  EXPECT_TRUE(Run(pod, {{"n", {"uid-low-1"}}}).empty());
-  EXPECT_THAT(Run(pod, {{"n", {"uid-low-1", "uid-low-2"}}}), ::testing::SizeIs(1));
+  const auto victims = [&] { return Run(pod, {{"n", {"uid-low-1"}}}).at(0).victim_uids; };
+  EXPECT_THAT(victims(), ElementsAre("uid-low-2", "uid-low-1"));
   snapshot_.PutPod(PodFromText("boss nvidia.com/gpu=1 priority=49 nominated=n"));
-  EXPECT_THAT(Run(pod, {{"n", {"uid-low-1"}}}), ::testing::SizeIs(1));
+  EXPECT_THAT(victims(), ElementsAre("uid-low-1"));
 }
 
 // kube-scheduler has assumed it and names it as a victim; to us it has but a claim.
@@ -354,8 +370,11 @@ TEST_F(PreemptTest, CountsNoClaimOfAVictim) {
   snapshot_.RemovePod("uid-low-1");
   snapshot_.Claim(claimer, "n");
   const Pod pod = PodFromText("p nvidia.com/gpu=1 priority=50");
-  EXPECT_TRUE(Run(pod, {{"n", {"uid-other"}}}).empty());
-  EXPECT_THAT(Run(pod, {{"n", {"uid-claimer"}}}), ::testing::SizeIs(1));
+  const auto victims = [&](const std::string& uid) {
+    return Run(pod, {{"n", {uid}}}).at(0).victim_uids;
+  };
+  EXPECT_THAT(victims("uid-other"), ElementsAre("uid-low-2", "uid-other"));
+  EXPECT_THAT(victims("uid-claimer"), ElementsAre("uid-claimer"));
 }
 
 // Its binding may have been made: whoever is evicted elsewhere would be evicted for nothing.

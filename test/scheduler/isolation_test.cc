@@ -31,7 +31,10 @@ using ::testing::ElementsAre;
 using ::testing::SizeIs;
 
 constexpr auto kWire = Prefilter::kByKubeScheduler;
+constexpr std::int64_t kNowS = 1'000;
 constexpr SharingRule kSameTenantRequired{.sharers = Sharers::kSameTenant, .is_required = true};
+constexpr SharingRule kSameNamespaceRequired{.sharers = Sharers::kSameNamespace,
+                                             .is_required = true};
 constexpr SharingRule kSameTenantWished{.sharers = Sharers::kSameTenant};
 
 // Tenants red and blue of the namespaces of their names, each with four GPUs of its own; the
@@ -331,18 +334,21 @@ TEST(SharersTest, BindJudgesTheNewestState) {
   EXPECT_TRUE(Reserve(snapshot, blue, "n", {}, kWire).verdict.fits());
 }
 
-// Of the two blue pods one is a victim: the other stays, and red may not join it.
-TEST(SharersTest, NobodyIsEvictedForAPodThatSomebodyElseKeepsOut) {
-  const Snapshot snapshot = WorldOf(
-      {SharedInventory("n", Sharing::kMps, 1, 2)},
-      {"b1 nvidia.com/gpu=1 node=n namespace=blue", "b2 nvidia.com/gpu=1 node=n namespace=blue"},
-      {.isolation = {.mps = kSameTenantRequired}});
-  const Pod pod = PodFromText("p nvidia.com/gpu=1 namespace=red priority=9");
-  EXPECT_THAT(
-      Preempt(snapshot, pod, std::vector<PreemptionCandidate>{{"n", {"uid-b1"}}}, {}, kWire),
-      SizeIs(0));
-  const std::vector<PreemptionCandidate> both = {{"n", {"uid-b1", "uid-b2"}}};
-  EXPECT_THAT(Preempt(snapshot, pod, both, {}, kWire), SizeIs(1));
+// Namespaces keep to themselves. A slot is free once one of the two has left, and whoever stays
+// keeps the pod out: both must go, or nobody.
+TEST(SharersTest, WhoeverWouldKeepThePodOutIsEvictedToo) {
+  const Snapshot snapshot = WorldOf({SharedInventory("n", Sharing::kMps, 1, 2)},
+                                    {"r1 nvidia.com/gpu=1 node=n namespace=red-2 priority=1",
+                                     "r2 nvidia.com/gpu=1 node=n namespace=red-2 priority=2"},
+                                    {.isolation = {.mps = kSameNamespaceRequired}});
+  const std::vector<PreemptionCandidate> named = {{"n", {"uid-r1"}}};
+  const auto kept = Preempt(snapshot, PodFromText("p nvidia.com/gpu=1 namespace=red priority=9"),
+                            named, {}, kWire, kNowS);
+  ASSERT_THAT(kept, SizeIs(1));
+  EXPECT_THAT(kept[0].victim_uids, ElementsAre("uid-r2", "uid-r1"));
+  EXPECT_THAT(Preempt(snapshot, PodFromText("p nvidia.com/gpu=1 namespace=red priority=2"), named,
+                      {}, kWire, kNowS),
+              SizeIs(0));
 }
 
 // Four threads bind what filter lets pass on a state that may be old by then, and free some again:

@@ -29,6 +29,7 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 constexpr auto kWire = Prefilter::kByKubeScheduler;
+constexpr std::int64_t kNowS = 1'000;
 
 QuotaSpec Gpus(std::int64_t guarantee, std::optional<std::int64_t> borrowing_limit = {}) {
   QuotaSpec spec{.pool = "default", .resource = "devices", .guarantee = 1400 * guarantee};
@@ -166,7 +167,7 @@ TEST(QuotaTest, NobodyIsEvictedForAPodThatQuotaWouldRefuseStill) {
       {"r nvidia.com/gpu=6 node=m namespace=red", "b nvidia.com/gpu=4 node=n namespace=blue"});
   const Pod pod = PodFromText("p nvidia.com/gpu=2 namespace=red priority=9");
   const std::vector<PreemptionCandidate> candidates = {{"m", {"uid-r"}}, {"n", {"uid-b"}}};
-  const auto kept = Preempt(snapshot, pod, candidates, {}, kWire);
+  const auto kept = Preempt(snapshot, pod, candidates, {}, kWire, kNowS);
   ASSERT_THAT(kept, SizeIs(1));
   EXPECT_EQ(kept[0].node_name, "m");
 }

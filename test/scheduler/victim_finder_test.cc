@@ -1,0 +1,253 @@
+// Who must leave a node, by the places that its devices have. Quota's part is test/quota/victims.
+#include "scheduler/victim_finder.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "test/testing/worlds.h"
+
+namespace offcut::scheduler {
+namespace {
+
+using ::offcut::testing::MigNode;
+using ::offcut::testing::PodFromText;
+using ::offcut::testing::PoolInventory;
+using ::offcut::testing::Profiles;
+using ::offcut::testing::SharedInventory;
+using ::offcut::testing::SnapshotOf;
+using ::offcut::testing::WholeInventory;
+using ::testing::ElementsAre;
+using ::testing::Optional;
+
+using Victims = std::optional<std::vector<std::string>>;
+
+constexpr std::int64_t kNowS = 100'000;
+
+Victims Find(const Snapshot& snapshot, const std::string& pod_text,
+             const std::vector<std::string>& named = {}, const Policy& policy = {}) {
+  const Pod pod = PodFromText(pod_text);
+  VictimFinder finder(snapshot, pod, policy, Prefilter::kByKubeScheduler, kNowS);
+  return finder.Find("n", named);
+}
+
+// A pod on node n, with what is on record for it.
+struct Instance {
+  std::string name;
+  int gpu = 0;
+  std::string profile;
+  int start = 0;
+  int priority = 0;
+};
+
+// Two GPUs of a node whose agent makes the instances that we ask for, and those who hold some.
+class MigWorld {
+ public:
+  explicit MigWorld(const std::vector<Instance>& instances) {
+    Inventory inventory{.name = "n", .serves_fractions = true};
+    inventory.devices = MigNode("A100-40GB", {"", ""});
+    inventory.devices.picker = binpack::DevicePicker::kScheduler;
+    std::vector<Pod> pods;
+    for (const Instance& each : instances) pods.push_back(PodOf(each, inventory));
+    snapshot_ = SnapshotOf({std::move(inventory)}, std::move(pods));
+  }
+
+  // For instances of that profile, at priority 10.
+  Victims Find(const std::string& profiles) const {
+    const Pod pod = PodFromText("p nvidia.com/gpumem=1 priority=10");
+    const Policy policy;
+    VictimFinder finder(snapshot_, pod, policy, Prefilter::kByKubeScheduler, kNowS);
+    return finder.Find(*snapshot_.FindNode("n"), Profiles(profiles), {});
+  }
+
+ private:
+  static Pod PodOf(const Instance& instance, const Inventory& inventory) {
+    Pod pod = PodFromText(instance.name + " node=n priority=" + std::to_string(instance.priority));
+    pod.request.fractions = {{.gpus = 1, .memory_mib = 1}};
+    const auto& model = *inventory.devices.gpus[0].model;
+    const auto profile = static_cast<std::size_t>(*model.FindProfile(instance.profile));
+    pod.record = DeviceRecord{.pod_uid = pod.uid, .node = "n", .certainty = Certainty::kExact};
+    pod.record->devices = {{.gpu = instance.gpu,
+                            .kind = binpack::PieceKind::kInstance,
+                            .profile = instance.profile,
+                            .start = instance.start,
+                            .size = model.profiles[profile].memory_slices}};
+    return pod;
+  }
+
+  Snapshot snapshot_;
+};
+
+// One GPU is full; of the other   slice 0 1 2 3 4 5 6 7
+//                                       a . b . c . d .
+// A 3g is one half: both a and b, or both c and d. Four slices are free all the time.
+TEST(VictimFinderTest, FreesOneHalfOfOneGpu) {
+  const std::vector<Instance> instances = {{"full", 1, "7g.40gb", 0, 99},
+                                           {"a", 0, "1g.5gb", 0},
+                                           {"b", 0, "1g.5gb", 2},
+                                           {"c", 0, "1g.5gb", 4},
+                                           {"d", 0, "1g.5gb", 6}};
+  EXPECT_THAT(MigWorld(instances).Find("3g.20gb"), Optional(ElementsAre("uid-a", "uid-b")));
+  std::vector<Instance> dearer_left = instances;
+  dearer_left[1].priority = 5;
+  EXPECT_THAT(MigWorld(dearer_left).Find("3g.20gb"), Optional(ElementsAre("uid-c", "uid-d")));
+}
+
+// slice 0 1 2 3 4 5 6 7   A 4g starts at 0 alone: c is not in its way.
+//       a a b b c c . .
+TEST(VictimFinderTest, EvictsNobodyBesideThePlace) {
+  const std::vector<Instance> instances = {{"full", 1, "7g.40gb", 0, 99},
+                                           {"a", 0, "2g.10gb", 0, 1},
+                                           {"b", 0, "2g.10gb", 2, 1},
+                                           {"c", 0, "2g.10gb", 4, 0}};
+  EXPECT_THAT(MigWorld(instances).Find("4g.20gb"), Optional(ElementsAre("uid-a", "uid-b")));
+  EXPECT_THAT(MigWorld(instances).Find("3g.20gb"), Optional(ElementsAre("uid-c")));
+}
+
+// Seven 1g: slice 7 is free, and no compute slice. Any one goes; of equals the one that is lowest
+// by UID.
+TEST(VictimFinderTest, AFreeMemorySliceWithoutAComputeSliceIsNoRoom) {
+  std::vector<Instance> instances = {{"full", 1, "7g.40gb", 0, 99}};
+  for (int start = 0; start < 7; ++start) {
+    instances.push_back({std::string(1, static_cast<char>('a' + start)), 0, "1g.5gb", start});
+  }
+  EXPECT_THAT(MigWorld(instances).Find("1g.5gb"), Optional(ElementsAre("uid-a")));
+}
+
+TEST(VictimFinderTest, AProtectedInstanceAnywhereKeepsThe7gOut) {
+  EXPECT_EQ(
+      MigWorld({{"a", 0, "1g.5gb", 3, 0}, {"b", 0, "1g.5gb", 5, 50}, {"c", 1, "1g.5gb", 0, 50}})
+          .Find("7g.40gb"),
+      std::nullopt);
+}
+
+// Whose device nobody knows is no victim where the place matters.
+TEST(VictimFinderTest, AnUnknownHolderIsNoVictimWhereWeChooseDevices) {
+  MigWorld world({{"a", 0, "7g.40gb", 0}, {"b", 1, "7g.40gb", 0, 99}});
+  EXPECT_THAT(world.Find("7g.40gb"), Optional(ElementsAre("uid-a")));
+  // On GPU 2, which is not there: the record tells nothing.
+  EXPECT_EQ(MigWorld({{"a", 2, "7g.40gb", 0}, {"b", 1, "7g.40gb", 0, 99}}).Find("7g.40gb"),
+            std::nullopt);
+}
+
+// GPU 0 holds the pair, 1 and 2 one pod each. Two GPUs are had by two victims or by those of the
+// pair: one pod that holds two.
+TEST(VictimFinderTest, SeveralGpusAreFreedByTheFewestVictimsOfTheLowestPriorities) {
+  const Snapshot snapshot =
+      SnapshotOf({WholeInventory("n", 4)}, {PodFromText("pair nvidia.com/gpu=2 node=n priority=1"),
+                                            PodFromText("one nvidia.com/gpu=1 node=n priority=1"),
+                                            PodFromText("two nvidia.com/gpu=1 node=n priority=1")});
+  EXPECT_THAT(Find(snapshot, "p nvidia.com/gpu=2 priority=10"), Optional(ElementsAre("uid-pair")));
+  EXPECT_THAT(Find(snapshot, "p nvidia.com/gpu=1 priority=10"), Optional(ElementsAre("uid-one")));
+  EXPECT_THAT(Find(snapshot, "p nvidia.com/gpu=3 priority=10"),
+              Optional(ElementsAre("uid-one", "uid-pair")));
+}
+
+TEST(VictimFinderTest, StaticInstancesAreFreedByCountInTheirPool) {
+  const Snapshot snapshot =
+      SnapshotOf({PoolInventory("n", "A100-40GB", {{"1g.5gb", 1, 0}, {"3g.20gb", 1, 0}})},
+                 {PodFromText("small nvidia.com/mig-1g.5gb=1 node=n"),
+                  PodFromText("large nvidia.com/mig-3g.20gb=1 node=n priority=5")});
+  EXPECT_THAT(Find(snapshot, "p nvidia.com/mig-3g.20gb=1 priority=10"),
+              Optional(ElementsAre("uid-large")));
+  // kube-scheduler names the wrong one, which frees as much CPU: swapped.
+  EXPECT_THAT(Find(snapshot, "p nvidia.com/mig-1g.5gb=1 priority=10"),
+              Optional(ElementsAre("uid-small")));
+}
+
+TEST(VictimFinderTest, WhoeverKubeSchedulerNamesStaysAmongTheVictims) {
+  const Snapshot snapshot =
+      SnapshotOf({WholeInventory("n", 2)}, {PodFromText("a nvidia.com/gpu=1 node=n priority=5"),
+                                            PodFromText("b nvidia.com/gpu=1 node=n priority=1"),
+                                            PodFromText("cpu cpu=4000 node=n")});
+  EXPECT_THAT(Find(snapshot, "p nvidia.com/gpu=1 priority=10", {"uid-a"}),
+              Optional(ElementsAre("uid-a")));
+  EXPECT_THAT(Find(snapshot, "p nvidia.com/gpu=1 priority=10", {"uid-cpu"}),
+              Optional(ElementsAre("uid-b", "uid-cpu")));
+}
+
+// b may not go: it is of the pod's protected band. a frees as much CPU, or less.
+TEST(VictimFinderTest, AVictimThatMayNotGoIsSwappedForOneThatFreesAsMuch) {
+  Policy policy;
+  policy.preemption.protected_bands = {{.from = 5, .to = 20}};
+  const auto world = [](const char* cpu) {
+    return SnapshotOf({WholeInventory("n", 2)},
+                      {PodFromText(std::string("a nvidia.com/gpu=1 node=n priority=1 cpu=") + cpu),
+                       PodFromText("b nvidia.com/gpu=1 node=n priority=5 cpu=2000")});
+  };
+  const std::string pod = "p nvidia.com/gpu=1 priority=10";
+  EXPECT_THAT(Find(world("2000"), pod, {"uid-b"}, policy), Optional(ElementsAre("uid-a")));
+  EXPECT_EQ(Find(world("1999"), pod, {"uid-b"}, policy), std::nullopt);
+  Pod picky = PodFromText(pod);
+  picky.minds_neighbours = true;
+  const Snapshot snapshot = world("2000");
+  VictimFinder finder(snapshot, picky, policy, Prefilter::kByKubeScheduler, kNowS);
+  EXPECT_EQ(finder.Find("n", std::vector<std::string>{"uid-b"}), std::nullopt);
+}
+
+TEST(VictimFinderTest, WhoHasJustStartedIsLeftAloneUnlessItEnds) {
+  Policy policy;
+  policy.preemption.run_s_min = 60;
+  Pod young = PodFromText("a nvidia.com/gpu=1 node=n created=99941");
+  const auto find = [&] {
+    return Find(SnapshotOf({WholeInventory("n", 1)}, {young}), "p nvidia.com/gpu=1 priority=10", {},
+                policy);
+  };
+  EXPECT_EQ(find(), std::nullopt);
+  young.is_terminating = true;
+  EXPECT_THAT(find(), Optional(ElementsAre("uid-a")));
+  young.is_terminating = false;
+  young.created_s = 99'940;
+  EXPECT_THAT(find(), Optional(ElementsAre("uid-a")));
+}
+
+Pod Member(const std::string& text, int min_count) {
+  Pod pod = PodFromText(text);
+  pod.gang = "gang";
+  pod.gang_min_count = min_count;
+  return pod;
+}
+
+// volcano 5984, 4643: of three members two are needed: one may go. Where all are needed, all go
+// together, and only where all are on the node.
+TEST(VictimFinderTest, OfAGangTheSurplusGoesOrAll) {
+  const auto gang = [](int min_count) {
+    return std::vector<Pod>{Member("a nvidia.com/gpu=1 node=n", min_count),
+                            Member("b nvidia.com/gpu=1 node=n", min_count),
+                            Member("c nvidia.com/gpu=1 node=n", min_count)};
+  };
+  const std::string one = "p nvidia.com/gpu=1 priority=10";
+  const std::string two = "p nvidia.com/gpu=2 priority=10";
+  EXPECT_THAT(Find(SnapshotOf({WholeInventory("n", 3)}, gang(2)), one),
+              Optional(ElementsAre("uid-a")));
+  EXPECT_EQ(Find(SnapshotOf({WholeInventory("n", 3)}, gang(2)), two), std::nullopt);
+  EXPECT_THAT(Find(SnapshotOf({WholeInventory("n", 3)}, gang(3)), one),
+              Optional(ElementsAre("uid-a", "uid-b", "uid-c")));
+  std::vector<Pod> spread = gang(4);
+  spread.push_back(Member("d nvidia.com/gpu=1 node=m", 4));
+  EXPECT_EQ(Find(SnapshotOf({WholeInventory("n", 3), WholeInventory("m", 1)}, spread), one),
+            std::nullopt);
+}
+
+// The one that has run longer loses more: 50,000 s against 10 s of one GPU.
+TEST(VictimFinderTest, OfEqualsTheOneGoesThatLosesLess) {
+  const Snapshot snapshot = SnapshotOf({WholeInventory("n", 2)},
+                                       {PodFromText("a nvidia.com/gpu=1 node=n created=50000"),
+                                        PodFromText("b nvidia.com/gpu=1 node=n created=99990")});
+  EXPECT_THAT(Find(snapshot, "p nvidia.com/gpu=1 priority=10"), Optional(ElementsAre("uid-b")));
+}
+
+TEST(VictimFinderTest, ASlotIsFreedOnSharedGpus) {
+  const Snapshot snapshot = SnapshotOf(
+      {SharedInventory("n", binpack::Sharing::kTimeSlicing, 1, 2)},
+      {PodFromText("a nvidia.com/gpu=1 node=n"), PodFromText("b nvidia.com/gpu=1 node=n")});
+  EXPECT_THAT(Find(snapshot, "p nvidia.com/gpu=1 priority=10"), Optional(ElementsAre("uid-a")));
+}
+
+}  // namespace
+}  // namespace offcut::scheduler
