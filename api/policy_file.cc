@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "api/document.h"
+#include "api/policy_preemption.h"
 #include "api/policy_reader.h"
 #include "api/policy_resources.h"
 #include "api/policy_tenants.h"
@@ -81,24 +82,27 @@ scheduler::Policy ReadRoot(const Value& root, std::span<const std::string_view> 
     return Field{field, [&out](const Value& v, const Place& p) { out = {&v, p}; }};
   };
   const Place place{root.position, ""};
-  ReadFields(root, place, errors,
-             {{"$schema", [&](const Value& v, const Place& p) { ReadString(v, p, errors); }},
-              constant_field("apiVersion", kPolicyApiVersion),
-              constant_field("kind", kPolicyKind),
-              {"scheduler",
-               [&](const Value& v, const Place& p) {
-                 ReadFields(v, p, errors, {{"refusals", [&](const Value& w, const Place& q) {
-                                              ReadEnum(w, q, kRefusals, errors, policy.refusals);
-                                            }}});
-               }},
-              {"packing", [&](const Value& v,
-                              const Place& p) { ReadPacking(v, p, strategies, errors, policy); }},
-              {"resources", [&](const Value& v,
-                                const Place& p) { ReadResources(v, p, errors, policy.resources); }},
-              section("pools", tenancy.pools),
-              section("tenantSource", tenancy.tenant_source),
-              section("isolation", tenancy.isolation),
-              section("tenants", tenancy.tenants)});
+  ReadFields(
+      root, place, errors,
+      {{"$schema", [&](const Value& v, const Place& p) { ReadString(v, p, errors); }},
+       constant_field("apiVersion", kPolicyApiVersion),
+       constant_field("kind", kPolicyKind),
+       {"scheduler",
+        [&](const Value& v, const Place& p) {
+          ReadFields(v, p, errors, {{"refusals", [&](const Value& w, const Place& q) {
+                                       ReadEnum(w, q, kRefusals, errors, policy.refusals);
+                                     }}});
+        }},
+       {"packing",
+        [&](const Value& v, const Place& p) { ReadPacking(v, p, strategies, errors, policy); }},
+       {"resources",
+        [&](const Value& v, const Place& p) { ReadResources(v, p, errors, policy.resources); }},
+       {"preemption",
+        [&](const Value& v, const Place& p) { ReadPreemption(v, p, errors, policy.preemption); }},
+       section("pools", tenancy.pools),
+       section("tenantSource", tenancy.tenant_source),
+       section("isolation", tenancy.isolation),
+       section("tenants", tenancy.tenants)});
   policy.tenancy = ReadTenancy(tenancy, errors);
   const auto* object = std::get_if<Object>(&root.content);
   if (object == nullptr) return policy;
@@ -147,6 +151,7 @@ std::string PrintPolicy(const scheduler::Policy& policy) {
   packing["weights"]["gpu"] = policy.packing->weights.gpu;
   packing["weights"]["cpu"] = policy.packing->weights.cpu;
   out["resources"] = ToJson(policy.resources);
+  out["preemption"] = ToJson(policy.preemption);
   if (policy.tenancy != nullptr) PrintTenancy(*policy.tenancy, out);
   return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

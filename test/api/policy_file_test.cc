@@ -69,6 +69,12 @@ resources:
   gpuCores: a.example/cores
   ignoredByScheduler: [a.example/mem]
   failRequestsGreaterThanOne: {a.example/gpu.slot: true, a.example/mig-1g.10gb: false}
+preemption:
+  withinTenant: never
+  fromBorrowers: never
+  fairSharing: true
+  protectedPriorities: [{from: -5, to: 7}]
+  minRunSeconds: 60
 )");
   ASSERT_THAT(ErrorsOf(policy), IsEmpty());
   EXPECT_EQ(policy->refusals, scheduler::Refusals::kPreemptable);
@@ -87,6 +93,12 @@ resources:
   EXPECT_THAT(policy->resources.fail_requests_greater_than_one,
               ElementsAre(std::pair("a.example/gpu.slot", true),
                           std::pair("a.example/mig-1g.10gb", false)));
+  const scheduler::PreemptionRules expected{.within_tenant = quota::Taking::kNever,
+                                            .from_borrowers = quota::Taking::kNever,
+                                            .fair_sharing = true,
+                                            .protected_bands = {{.from = -5, .to = 7}},
+                                            .run_s_min = 60};
+  EXPECT_EQ(policy->preemption, expected);
 }
 
 TEST(PolicyFileTest, PrintsWhatReadsBackToTheSamePolicy) {
@@ -95,6 +107,7 @@ TEST(PolicyFileTest, PrintsWhatReadsBackToTheSamePolicy) {
   policy.scores = scheduler::Scores::kProportional;
   policy.ties = scheduler::Ties::kName;
   policy.packing = binpack::PreparePacking("fgd", {.gpu = 7, .cpu = 0});
+  policy.preemption = {.fair_sharing = true, .protected_bands = {{.from = 1, .to = 2}}};
   policy.resources.gpu_memory = "a.example/mem";
   policy.resources.ignored_by_scheduler = {};
   policy.resources.fail_requests_greater_than_one = {{"nvidia.com/gpu.shared", true}};
