@@ -1,7 +1,9 @@
 #include "api/binder.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -17,6 +19,10 @@ namespace {
 using scheduler::Snapshot;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
+
+constexpr std::string_view kGoneText = "pod is gone";
+constexpr std::string_view kLateText =
+    "API server did not answer in time; devices stay reserved until it does";
 
 milliseconds Until(steady_clock::time_point time) {
   return std::max(milliseconds{0}, std::chrono::ceil<milliseconds>(time - steady_clock::now()));
@@ -53,6 +59,9 @@ void Binder::Bind(ExtenderBindingArgs args, const Answer& answer) {
 void Binder::BindHere(const ExtenderBindingArgs& args, const Answer& answer, Time end) {
   const auto snapshot = store_.Read();
   const scheduler::PodEntry* known = snapshot->FindPod(args.pod_uid);
+  // The watch has seen it go while its binding is open. Devices that were reserved anew would be
+  // confirmed by the answer to that binding, and nobody would free them.
+  if (known == nullptr && open_.contains(args.pod_uid)) return answer(std::string(kGoneText));
   const auto pod = known != nullptr ? known->pod : recent_pods_.Find(args.pod_uid);
   if (pod != nullptr) {
     BindKnown(args, *pod, answer, end);
@@ -111,13 +120,18 @@ void Binder::Start(OpenBinding binding, const Answer& answer, Time end) {
   Open& open = found->second;
   if (is_new) open.binding = std::move(binding);
   const std::uint64_t waiter = ++last_waiter_;
-  open.waiters.push_back({.id = waiter, .answer = answer});
+  open.waiters.push_back({.id = waiter, .answer = answer, .end = end});
   client_.RunAfter(Until(end), [this, uid, waiter] { GiveUpWaiting(uid, waiter); });
   if (!open.is_calling) Post(uid);
 }
 
 void Binder::Post(const std::string& uid) {
   Open& open = open_.at(uid);
+  AnswerTheLate(open);
+  if (open.waiters.empty()) {
+    NobodyWaits(uid, open);
+    return;
+  }
   if (is_held_ || steady_clock::now() < held_until_) {
     Again(uid, is_held_ ? settings_.retry_delay : Until(held_until_));
     return;
@@ -149,7 +163,7 @@ std::expected<void, std::string> Binder::ReserveAgain(Open& open) {
   const ExtenderBindingArgs args = open.binding.args;
   const auto snapshot = store_.Read();
   const scheduler::PodEntry* entry = snapshot->FindPod(args.pod_uid);
-  if (entry == nullptr) return std::unexpected("pod is gone");
+  if (entry == nullptr) return std::unexpected(std::string(kGoneText));
   auto binding = ReserveForBind(store_, policy_, metrics_, args, *entry->pod,
                                 [&](Snapshot& next) -> std::expected<void, std::string> {
                                   next.Unreserve(args.pod_uid);
@@ -223,7 +237,7 @@ void Binder::PodRead(const std::string& uid, const KubeResult& result) {
   Open& open = open_.at(uid);
   open.is_calling = false;
   if (result && result->status == 404) {
-    Gone(uid, "pod is gone");
+    Gone(uid, std::string(kGoneText));
     return;
   }
   const auto pod = PodOf(result, policy_);
@@ -249,7 +263,7 @@ void Binder::PodRead(const std::string& uid, const KubeResult& result) {
       End(uid, "pod has been bound by another");
       return;
     case BindingState::kGone:
-      Gone(uid, "pod is gone");
+      Gone(uid, std::string(kGoneText));
       return;
     case BindingState::kUnbound:
       StillUnbound(uid, open);
@@ -282,16 +296,28 @@ void Binder::StillUnbound(const std::string& uid, Open& open) {
 void Binder::Again(const std::string& uid, milliseconds delay) {
   open_.at(uid).is_calling = true;
   open_.at(uid).was_delayed = true;
-  client_.RunAfter(delay, [this, uid] {
-    const Open& open = open_.at(uid);
-    if (!open.waiters.empty()) {
-      Post(uid);
-    } else if (open.may_have_acted) {
-      ReadPod(uid);
-    } else {
-      GiveBack(uid, "API server did not take the binding");
-    }
-  });
+  client_.RunAfter(delay, [this, uid] { Post(uid); });
+}
+
+// After a pause of the whole process every timer is due at once, and one that sends again may come
+// before the one that gives up. By then a successor may have given the devices to others: it waits
+// for what was sent in time.
+void Binder::AnswerTheLate(Open& open) {
+  const auto is_late = [now = steady_clock::now()](const Waiter& waiter) {
+    return waiter.end <= now;
+  };
+  std::vector<Waiter> late;
+  std::ranges::copy_if(open.waiters, std::back_inserter(late), is_late);
+  std::erase_if(open.waiters, is_late);
+  for (const Waiter& waiter : late) waiter.answer(std::string(kLateText));
+}
+
+void Binder::NobodyWaits(const std::string& uid, const Open& open) {
+  if (open.may_have_acted) {
+    ReadPod(uid);
+  } else {
+    GiveBack(uid, "API server did not take the binding");
+  }
 }
 
 void Binder::GiveUpWaiting(const std::string& uid, std::uint64_t waiter) {
@@ -302,7 +328,7 @@ void Binder::GiveUpWaiting(const std::string& uid, std::uint64_t waiter) {
   if (who == waiters.end()) return;
   const Waiter answered = std::move(*who);
   waiters.erase(who);
-  answered.answer("API server did not answer in time; devices stay reserved until it does");
+  answered.answer(std::string(kLateText));
 }
 
 void Binder::Confirm(const std::string& uid) {

@@ -10,6 +10,9 @@
 //                                   reservation stays until reads have said for `settle_time` that
 //                                   the pod is not bound: a late binding finds its devices free.
 //
+// Nothing is sent for a bind whose time for an answer is over, however long the process stood
+// still: a successor waits for what was sent in time.
+//
 // A bind that comes again while the first is open joins it. Bindings of different pods do not wait
 // for each other.
 #pragma once
@@ -82,9 +85,11 @@ class Binder {
   void Verify(const std::string& pod_uid);
 
  private:
+  using Time = std::chrono::steady_clock::time_point;
   struct Waiter {
     std::uint64_t id = 0;
     std::function<void(std::string)> answer;
+    Time end;  // answered by then
   };
   struct Open {
     OpenBinding binding;
@@ -95,7 +100,6 @@ class Binder {
     std::chrono::steady_clock::time_point last_post;
     std::chrono::milliseconds read_pause{0};  // after the last read, which has failed
   };
-  using Time = std::chrono::steady_clock::time_point;
 
   // `end`: when kube-scheduler must have been answered.
   void BindHere(const ExtenderBindingArgs& args, const Answer& answer, Time end);
@@ -112,6 +116,8 @@ class Binder {
   void TakeOver(const scheduler::Pod& pod);
   void StillUnbound(const std::string& uid, Open& open);
   void Again(const std::string& uid, std::chrono::milliseconds delay);
+  static void AnswerTheLate(Open& open);
+  void NobodyWaits(const std::string& uid, const Open& open);
   void GiveUpWaiting(const std::string& uid, std::uint64_t waiter);
   void Confirm(const std::string& uid);
   void NotLeading(const std::string& uid, Open& open);

@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -362,6 +363,25 @@ TEST(BinderTest, SendsNothingForSomebodyWhoHasBeenToldNoWhileItWasHeld) {
   world.server.On("POST", {kCreated});
   world.binder.HoldUntil(steady_clock::now() + 3 * HastySettings().answer_timeout);
   EXPECT_NE(world.BindNow("train", "n1"), "");
+  EXPECT_THAT(world.ended.WaitFor(1), SizeIs(1));
+  EXPECT_EQ(world.server.Count("POST"), 0U);
+  EXPECT_EQ(world.PlaceOf("train"), "pending");
+}
+
+// After a pause of the whole process all timers are due at once, the next try before the one that
+// gives up; and a successor may have given the devices to others by then.
+TEST(BinderTest, SendsNothingOnceTheTimeForAnAnswerIsOver) {
+  BinderWorld world(HastySettings());
+  world.Know(kTrain);
+  world.server.On("POST", {kCreated});
+  world.client->Post([&] { world.binder.Hold(); });
+  auto answer = world.Bind("train", "n1");
+  world.client->Post([&] {
+    world.binder.Release();
+    const auto end = steady_clock::now() + 2 * HastySettings().answer_timeout;
+    while (steady_clock::now() < end) std::this_thread::yield();
+  });
+  EXPECT_NE(BinderWorld::Get(answer), "");
   EXPECT_THAT(world.ended.WaitFor(1), SizeIs(1));
   EXPECT_EQ(world.server.Count("POST"), 0U);
   EXPECT_EQ(world.PlaceOf("train"), "pending");

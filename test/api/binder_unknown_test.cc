@@ -210,6 +210,27 @@ TEST(BinderUnknownTest, BringsNoPodBackThatTheWatchHasTakenAway) {
   EXPECT_THAT(world.store.Read()->FindNode("n1")->holders, SizeIs(0));
 }
 
+// The binding was made and the pod deleted before the answer came. Reserved anew, its devices would
+// be confirmed by that answer, and held for ever.
+TEST(BinderUnknownTest, ReservesNothingForAPodThatTheWatchHasTakenAwayWhileItsBindingIsOpen) {
+  BinderWorld world;
+  world.recent_pods.Remember(std::make_shared<const scheduler::Pod>(testing::PodFromText(kTrain)));
+  std::promise<void> release;
+  ApiStep created = kCreated;
+  created.once = release.get_future().share();
+  world.server.On("POST", {created});
+  auto answer = world.Bind("train", "n1");
+  world.server.WaitForRequests("POST", 1);
+  world.store.Update([](scheduler::Snapshot& next) { next.RemovePod("uid-train"); });
+  for (const char* node : {"n1", "n2"}) EXPECT_EQ(world.BindNow("train", node), "pod is gone");
+  release.set_value();
+  EXPECT_EQ(BinderWorld::Get(answer), "");
+  EXPECT_EQ(world.PlaceOf("train"), "unknown");
+  for (const char* node : {"n1", "n2"}) {
+    EXPECT_THAT(world.store.Read()->FindNode(node)->holders, SizeIs(0));
+  }
+}
+
 TEST(BinderUnknownTest, LooksAfterAnOpenBindingThoughAnotherLeadsNow) {
   auto leads = std::make_shared<std::atomic<bool>>(true);
   BinderSettings settings = PatientSettings();
