@@ -136,9 +136,11 @@ void LeaderElection::Won(const KubeResult& result, Clock::time_point began) {
   if (is_released_) return;
   const auto lease = ObjectOf(result);
   if (!lease) {
-    spdlog::debug("lease {}: {}", settings_.name, ResultText(result));
     lease_.reset();  // look before the next write; when it changed is known all the same
     const bool is_contested = result && (result->status == 404 || result->status == 409);
+    // Who may not write it never leads, and nobody else would say why.
+    spdlog::log(is_contested ? spdlog::level::debug : spdlog::level::warn, "lease {}/{}: {}",
+                settings_.name_space, settings_.name, ResultText(result));
     if (is_leading_ && is_contested) {
       Read(Clock::now());  // another may lead by now
     } else {
