@@ -67,7 +67,7 @@ def mig_series(accepted: dict[tuple, list[float]], mix: str, strategy: str) -> S
             gaps = paired.differences(ours, theirs)
             middle, half_width = statistics.fmean(gaps), paired.half_width(gaps) or 0
             points.append(Point(load, middle, middle - half_width, middle + half_width))
-    return Series(strategy.removeprefix("mig-"), tuple(points))
+    return Series(strategy, tuple(points))
 
 
 def mig_plot(measured: Measured, model: str) -> str | None:

@@ -245,5 +245,5 @@ def mig(measured: Measured, model: str) -> str:
     if gaps:
         rows.append(["mean", "", *[""] * len(runs.MIG_STRATEGIES), "",
                      number(statistics.fmean(gaps), "+.3f"), verdict(statistics.fmean(gaps) > 0)])
-    names = [name.removeprefix("mig-") for name in runs.MIG_STRATEGIES]
-    return table(["mix", "load", *names, "best of the others", "offcut to it", "met"], rows)
+    return table(["mix", "load", *runs.MIG_STRATEGIES,
+                  "best of the others", "offcut to it", "met"], rows)

@@ -126,7 +126,9 @@ class TablesTest(unittest.TestCase):
         for seed in runs.MIG_SEEDS:
             outputs[runs.mig_name("A30-24GB", seed)] = mig_output(
                 {"mig-first-fit": 99.0, "mig-best-fit": 94.0, "mfi": 94.5, "offcut": 94.3})
-        cells = row_of(tables.mig(measured(outputs), "A30-24GB"), "uniform")
+        table = tables.mig(measured(outputs), "A30-24GB")
+        self.assertIn("| mig-first-fit | mig-best-fit | mfi |", table)
+        cells = row_of(table, "uniform")
         self.assertEqual(cells[8:], ["`mfi`", "-0.200 ± 0.000", "**no**"])
 
     def test_churn_is_paired_by_seed(self):
