@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <numeric>
 #include <optional>
 
 #include "scheduler/checked_shape.h"
