@@ -1,5 +1,7 @@
 #include "api/kueue_workload.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -18,6 +20,38 @@ const json& MemberOf(const json& object, std::string_view key) {
 std::string TextOf(const json& object, std::string_view key) {
   const json& value = MemberOf(object, key);
   return value.is_string() ? value.get<std::string>() : std::string();
+}
+
+std::int64_t PodsIn(const json& object) {
+  const json& count = MemberOf(object, "count");
+  if (!count.is_number_integer()) return 0;
+  return std::clamp<std::int64_t>(count.get<std::int64_t>(), 0, kPodSetPodsMax);
+}
+
+// The element of that name; null: there is none.
+const json& NamedIn(const json& list, const std::string& name) {
+  static const json nothing;
+  if (!list.is_array()) return nothing;
+  const auto found = std::ranges::find_if(
+      list, [&](const json& element) { return TextOf(element, "name") == name; });
+  return found == list.end() ? nothing : *found;
+}
+
+// What is charged now: as many as were admitted (where the assignment does not say, as many as were
+// asked for), less those that have ended and been given back.
+std::int64_t ChargedPods(const json& spec, const json& status) {
+  const json& assignments = MemberOf(MemberOf(status, "admission"), "podSetAssignments");
+  if (!assignments.is_array()) return 0;
+  std::int64_t pods = 0;
+  for (const json& assignment : assignments) {
+    const std::string name = TextOf(assignment, "name");
+    const bool is_said = assignment.is_object() && assignment.contains("count");
+    const std::int64_t admitted =
+        PodsIn(is_said ? assignment : NamedIn(MemberOf(spec, "podSets"), name));
+    const std::int64_t given_back = PodsIn(NamedIn(MemberOf(status, "reclaimablePods"), name));
+    pods += std::max<std::int64_t>(0, admitted - given_back);
+  }
+  return pods;
 }
 
 bool HasCondition(const json& status, std::string_view type) {
@@ -50,7 +84,9 @@ std::expected<KueueWorkload, Error> ParseKueueWorkload(const json& object) {
   const std::string queue = TextOf(MemberOf(status, "admission"), "clusterQueue");
   workload.is_admitted = !queue.empty() && HasCondition(status, "Admitted") &&
                          !HasCondition(status, "Finished") && !HasCondition(status, "Evicted");
-  if (workload.is_admitted) workload.admission.queue = queue;
+  if (!workload.is_admitted) return workload;
+  workload.admission.queue = queue;
+  workload.admission.pods = ChargedPods(MemberOf(object, "spec"), status);
   return workload;
 }
 

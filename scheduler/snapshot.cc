@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <functional>
+#include <set>
 #include <tuple>
 #include <unordered_set>
 
@@ -82,13 +83,102 @@ void Snapshot::SetTenancy(std::shared_ptr<const Tenancy> tenancy) {
   accounts_ = std::move(accounts);
 }
 
+std::string_view Snapshot::QueueOf(const Pod& pod) const {
+  const Admission* admission = AdmissionOf(pod);
+  if (admission == nullptr) return {};
+  const auto rank = static_cast<std::int64_t>(workload_pods_->RankIn(*admission, pod));
+  return rank < admission->pods ? std::string_view(admission->queue) : std::string_view();
+}
+
+// Those that may be of another Workload than before, or of one that is another now. Some may be
+// named twice.
+WorkloadPods::Pods Snapshot::PodsThatDiffer(const Admissions& before) const {
+  WorkloadPods::Pods pods;
+  const auto add = [&](std::span<const std::shared_ptr<const Pod>> some) {
+    pods.insert(pods.end(), some.begin(), some.end());
+  };
+  for (const WorkloadName& name : admissions_->DifferencesFrom(before)) {
+    for (const Admission* each : {before.FindNamed(name), admissions_->FindNamed(name)}) {
+      if (each == nullptr) continue;
+      add(workload_pods_->Of(*each));
+      add(workload_pods_->CandidatesFor(*each));
+      for (const std::string& uid : each->owner_uids) {
+        if (const PodEntry* owner = FindPod(uid)) pods.push_back(owner->pod);
+      }
+    }
+  }
+  return pods;
+}
+
 void Snapshot::SetAdmissions(std::shared_ptr<const Admissions> admissions) {
-  admissions_ = std::move(admissions);
-  std::vector<Pod> changed;
-  ForEachPod([&](const PodEntry& entry) {
-    if (QueueOf(*entry.pod) != entry.pod->admitted_queue) changed.push_back(*entry.pod);
-  });
-  for (Pod& pod : changed) PutPod(std::move(pod));
+  const auto before = std::exchange(admissions_, std::move(admissions));
+  WorkloadPods::Pods changed;
+  if (before != nullptr && admissions_ != nullptr) {
+    changed = PodsThatDiffer(*before);
+  } else {
+    ForEachPod([&](const PodEntry& entry) { changed.push_back(entry.pod); });
+    workload_pods_ = nullptr;
+  }
+  std::set<WorkloadName> touched;
+  const auto touch = [&](const Admission* admission) {
+    if (admission != nullptr) touched.emplace(admission->name_space, admission->workload);
+  };
+  if (admissions_ != nullptr) {
+    auto copy = workload_pods_ == nullptr ? std::make_shared<WorkloadPods>()
+                                          : std::make_shared<WorkloadPods>(*workload_pods_);
+    for (const auto& pod : changed) {
+      const Admission* old = before == nullptr ? nullptr : before->Find(*pod);
+      copy->Remove(*pod, old);
+      touch(old);
+    }
+    for (const auto& pod : changed) {
+      copy->Put(pod, AdmissionOf(*pod));
+      touch(AdmissionOf(*pod));
+    }
+    workload_pods_ = std::move(copy);
+  }
+  for (const WorkloadName& name : touched) {
+    const Admission* admission = admissions_->FindNamed(name);
+    if (admission == nullptr) continue;
+    const auto pods = workload_pods_->Of(*admission);
+    changed.insert(changed.end(), pods.begin(), pods.end());
+  }
+  for (const auto& pod : changed) ChargeAnew(pod->uid);
+}
+
+// Takes the known pod out of its Workload, which is returned.
+const Admission* Snapshot::LeaveWorkload(std::string_view uid) {
+  const PodEntry* known = workload_pods_ == nullptr ? nullptr : FindPod(uid);
+  if (known == nullptr) return nullptr;
+  const Admission* admission = AdmissionOf(*known->pod);
+  auto copy = std::make_shared<WorkloadPods>(*workload_pods_);
+  copy->Remove(*known->pod, admission);
+  workload_pods_ = std::move(copy);
+  return admission;
+}
+
+const Admission* Snapshot::JoinWorkload(const std::shared_ptr<const Pod>& pod) {
+  if (workload_pods_ == nullptr) return nullptr;
+  const Admission* admission = AdmissionOf(*pod);
+  auto copy = std::make_shared<WorkloadPods>(*workload_pods_);
+  copy->Put(pod, admission);
+  workload_pods_ = std::move(copy);
+  return admission;
+}
+
+void Snapshot::ChargeAnew(std::string_view uid) {
+  const PodEntry* known = FindPod(uid);
+  if (known != nullptr && QueueOf(*known->pod) != known->pod->admitted_queue) PutPod(*known->pod);
+}
+
+// One pod has come to the Workload, or left it: of the others two may be on the other side now.
+void Snapshot::ChargeLastOnes(const Admission* admission) {
+  if (admission == nullptr) return;
+  for (const std::int64_t rank : {admission->pods - 1, admission->pods}) {
+    const auto pods = workload_pods_->Of(*admission);
+    if (rank < 0 || rank >= std::ssize(pods)) continue;
+    ChargeAnew(std::string(pods[static_cast<std::size_t>(rank)]->uid));
+  }
 }
 
 // Charged as if the pod stood there.
@@ -205,6 +295,7 @@ void Snapshot::PutPod(Pod pod) {
     RemovePod(pod.uid);
     return;
   }
+  const Admission* left = LeaveWorkload(pod.uid);
   pod.admitted_queue = QueueOf(pod);
   PodEntry entry{.pod = nullptr, .phase = PodPhase::kPending, .node_name = pod.node_name};
   std::optional<DeviceRecord> reserved;
@@ -223,9 +314,12 @@ void Snapshot::PutPod(Pod pod) {
   std::optional<DeviceRecord> record =
       pod.node_name.empty() ? std::move(reserved) : ValidRecord(pod, reserved);
   entry.pod = std::make_shared<const Pod>(std::move(pod));
+  const Admission* joined = JoinWorkload(entry.pod);
   if (HoldsDevices(entry)) Attach(entry, std::move(record));
   ExpectOrForget(entry);
   PutEntry(std::move(entry));
+  ChargeLastOnes(left);
+  if (joined != left) ChargeLastOnes(joined);
 }
 
 template <typename Edit>
@@ -312,9 +406,11 @@ void Snapshot::RemovePod(std::string_view uid) {
   }
   const PodEntry* known = FindPod(uid);
   if (known == nullptr) return;
+  const Admission* left = LeaveWorkload(uid);
   if (HoldsDevices(*known)) Detach(*known);
   MutableShard(uid).erase(std::string(uid));
   --pod_count_;
+  ChargeLastOnes(left);
 }
 
 void Snapshot::Reserve(std::string_view uid, std::string_view node_name, DeviceRecord record) {

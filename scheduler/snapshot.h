@@ -32,6 +32,7 @@
 #include "scheduler/node.h"
 #include "scheduler/pod.h"
 #include "scheduler/resource_quota.h"
+#include "scheduler/workload_pods.h"
 
 namespace offcut::scheduler {
 
@@ -87,10 +88,10 @@ class Snapshot {
   // What is charged elsewhere, from now on: known pods are charged anew. nullptr: nothing.
   void SetAdmissions(std::shared_ptr<const Admissions> admissions);
   const std::shared_ptr<const Admissions>& admissions() const { return admissions_; }
-  // The queue that was charged for the pod, which need not be known yet; empty: none.
-  std::string_view QueueOf(const Pod& pod) const {
-    return admissions_ == nullptr ? std::string_view() : admissions_->QueueOf(pod);
-  }
+  // The queue that was charged for the pod; empty: none. Of the known pods of a Workload as many as
+  // it was charged for have one, by creation time and UID; a pod that is not known yet is judged as
+  // if it were. A pod that is gone, or has finished, leaves its place to the next.
+  std::string_view QueueOf(const Pod& pod) const;
 
   // For people; no decision reads them. Ordered by namespace and name.
   std::span<const ResourceQuota> resource_quotas() const {
@@ -162,6 +163,16 @@ class Snapshot {
   using NodeList = std::vector<std::shared_ptr<const Node>>;
   NodeList& MutableNodes();
   void ExpectOrForget(const PodEntry& entry);
+
+  // nullptr: none.
+  const Admission* AdmissionOf(const Pod& pod) const {
+    return admissions_ == nullptr ? nullptr : admissions_->Find(pod);
+  }
+  const Admission* LeaveWorkload(std::string_view uid);
+  const Admission* JoinWorkload(const std::shared_ptr<const Pod>& pod);
+  WorkloadPods::Pods PodsThatDiffer(const Admissions& before) const;
+  void ChargeAnew(std::string_view uid);
+  void ChargeLastOnes(const Admission* admission);
   template <typename Edit>
   void EditExpectations(Edit edit);
 
@@ -170,6 +181,7 @@ class Snapshot {
   std::shared_ptr<const Expectations> expectations_ = std::make_shared<const Expectations>();
   std::shared_ptr<const binpack::PackingModel> packing_;
   std::shared_ptr<const Admissions> admissions_;
+  std::shared_ptr<const WorkloadPods> workload_pods_;  // null where `admissions_` is
   std::shared_ptr<const std::vector<ResourceQuota>> resource_quotas_;
   std::shared_ptr<const Accounts> accounts_;  // follows the nodes' holders, and the claims
   std::array<std::shared_ptr<const PodShard>, kPodShards> pods_;

@@ -267,8 +267,11 @@ TEST(SharersTest, TenantOfAnAdmittedQueueCountsAndNotTheNamespace) {
   tenancy.source = TenantSource::kKueue;
   tenancy.by_queue["queue"] = quota::FindTenant(*tenancy.tree, "red");
   Admissions admissions;
-  admissions.Put(
-      {.name_space = "blue", .workload = "w", .queue = "queue", .owner_uids = {"uid-r", "uid-p"}});
+  admissions.Put({.name_space = "blue",
+                  .workload = "w",
+                  .queue = "queue",
+                  .owner_uids = {"uid-r", "uid-p"},
+                  .pods = 2});
   Snapshot snapshot = SnapshotOf(
       {SharedInventory("m", Sharing::kMps, 2, 4), SharedInventory("n", Sharing::kMps, 2, 4)},
       {PodFromText("r nvidia.com/gpu=1 node=n namespace=blue")});
