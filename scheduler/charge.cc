@@ -203,11 +203,12 @@ void ExpectProfiles(const NodeState& devices, const binpack::ProfileCount& wante
 
 void ExpectFraction(const NodeState& devices, const binpack::Fraction& fraction,
                     ExpectedCharge& expected) {
-  const Kinds kinds = KindsOf<binpack::FractionalGpu>(devices);
+  Kinds kinds = KindsOf<binpack::FractionalGpu>(devices);
   if (kinds.first() == nullptr) {
-    expected.is_exact = expected.is_at_most = false;  // served by instances, if at all
-    return;
+    expected.is_exact = expected.is_at_most = false;  // served by instances that cover it
+    kinds = KindsOf<binpack::MigGpu>(devices);
   }
+  if (kinds.first() == nullptr) return;
   const Gpu& gpu = *kinds.first();
   const int memory_mib = std::min(gpu.memory_mib, binpack::MemoryMibOn(gpu, fraction));
   Expect(kinds, quota::ChargeFraction(memory_mib, gpu.memory_mib, fraction.cores_percent),

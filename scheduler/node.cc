@@ -1,6 +1,7 @@
 #include "scheduler/node.h"
 
 #include <algorithm>
+#include <charconv>
 #include <functional>
 #include <limits>
 #include <tuple>
@@ -106,23 +107,84 @@ std::optional<Piece> PieceOf(const NodeState& devices, const RecordedDevice& dev
   return piece;
 }
 
-// Whether the placement gives what the shape asks for, kind by kind. Instances on a GPU and
-// fractions count together: an agent that cuts GPUs serves a fraction by the instance that covers
-// it.
-bool Serves(const Placement& placement, const RequestShape& shape) {
+// "1g.10gb" are 10 GiB by name, which is what agents compare with; 0 for a name of another form.
+int NominalMib(std::string_view profile) {
+  const std::size_t dot = profile.find('.');
+  int gib = 0;
+  if (dot == std::string_view::npos) return 0;
+  std::from_chars(profile.data() + dot + 1, profile.data() + profile.size(), gib);
+  constexpr int mib_in_gib = 1024;
+  return gib > 0 && gib <= mib_in_gib ? gib * mib_in_gib : 0;
+}
+
+// Whether the piece is the share, to the MiB and the percent, or an instance that covers it.
+bool IsShare(const NodeState& devices, const Piece& piece, const binpack::Fraction& fraction) {
+  const binpack::Gpu& gpu = devices.gpus[static_cast<std::size_t>(piece.gpu)];
+  const int memory_mib = binpack::MemoryMibOn(gpu, fraction);
+  if (piece.kind == PieceKind::kFraction) {
+    return piece.memory_mib == memory_mib && piece.cores_percent == fraction.cores_percent;
+  }
+  const binpack::MigProfile& profile = gpu.model->profiles[static_cast<std::size_t>(piece.profile)];
+  const bool is_whole = profile.memory_slices == gpu.model->memory_slices;
+  const bool has_memory =
+      is_whole || memory_mib <= std::max(profile.memory_mib, NominalMib(profile.name));
+  constexpr int percent = 100;
+  return has_memory &&
+         fraction.cores_percent * gpu.model->compute_slices <= profile.compute_slices * percent;
+}
+
+bool IsInstanceOf(const NodeState& devices, const Piece& piece, std::string_view profile) {
+  if (piece.kind != PieceKind::kInstance) return false;
+  const auto& model = devices.gpus[static_cast<std::size_t>(piece.gpu)].model;
+  return model->profiles[static_cast<std::size_t>(piece.profile)].name == profile;
+}
+
+// Whether the pieces, which stand on GPUs that an agent shares, are the shape's instances and
+// fractions, each once; those of one container in their order, on distinct GPUs.
+bool ServesShares(const NodeState& devices, std::vector<Piece> pieces, const RequestShape& shape) {
+  const auto take = [&pieces](auto is_such) {
+    const auto found = std::ranges::find_if(pieces, is_such);
+    if (found == pieces.end()) return -1;
+    const int gpu = found->gpu;
+    pieces.erase(found);
+    return gpu;
+  };
+  for (const binpack::ProfileCount& wanted : shape.profiles) {
+    for (int i = 0; i < wanted.count; ++i) {
+      if (take([&](const Piece& p) { return IsInstanceOf(devices, p, wanted.profile); }) < 0) {
+        return false;
+      }
+    }
+  }
+  for (const binpack::Fraction& fraction : shape.fractions) {
+    std::vector<int> taken;
+    for (int i = 0; i < fraction.gpus; ++i) {
+      taken.push_back(take([&](const Piece& piece) {
+        const bool is_other =
+            piece.kind == PieceKind::kInstance || std::ranges::count(taken, piece.gpu) == 0;
+        return is_other && IsShare(devices, piece, fraction);
+      }));
+      if (taken.back() < 0) return false;
+    }
+  }
+  return pieces.empty();
+}
+
+// Whether the placement is what the shape asks for, kind by kind, and no less of it: an agent that
+// cuts GPUs serves a fraction by an instance that covers it.
+bool Serves(const NodeState& devices, const Placement& placement, const RequestShape& shape) {
   const auto count = [&](auto is_such) {
     return static_cast<int>(std::ranges::count_if(placement.pieces, is_such));
   };
-  int shared_by_agent = 0;
-  for (const binpack::Fraction& fraction : shape.fractions) shared_by_agent += fraction.gpus;
-  for (const binpack::ProfileCount& wanted : shape.profiles) shared_by_agent += wanted.count;
+  std::vector<Piece> shares;
+  std::ranges::copy_if(placement.pieces, std::back_inserter(shares), [](const Piece& p) {
+    return p.kind == PieceKind::kFraction || (p.kind == PieceKind::kInstance && p.gpu >= 0);
+  });
   std::int64_t from_pools = 0;
   for (const binpack::PoolCount& wanted : shape.pool_units) from_pools += wanted.count;
   return count([](const Piece& p) { return p.kind == PieceKind::kWhole; }) == shape.whole_gpus &&
          count([](const Piece& p) { return p.kind == PieceKind::kSlot; }) == shape.slots &&
-         count([](const Piece& p) {
-           return p.kind == PieceKind::kFraction || (p.kind == PieceKind::kInstance && p.gpu >= 0);
-         }) == shared_by_agent &&
+         ServesShares(devices, std::move(shares), shape) &&
          count([](const Piece& p) { return p.pool >= 0; }) == from_pools &&
          std::ranges::all_of(shape.pool_units, [&](const binpack::PoolCount& wanted) {
            return count([&](const Piece& p) { return p.pool == wanted.pool; }) == wanted.count;
@@ -192,7 +254,7 @@ void PlaceHolder(const Inventory& inventory, NodeState& state, GpuIdentities& id
   RequestShape shape = ShapeOfDevices(inventory, *holder.pod).shape;
   std::optional<Placement> recorded;
   if (holder.record) recorded = PlacementOf(inventory, *holder.record);
-  if (recorded && !Serves(*recorded, shape)) recorded.reset();
+  if (recorded && !Serves(inventory.devices, *recorded, shape)) recorded.reset();
   if (PlaceObserved(state, shape, recorded, identities, holder)) return;
   if (recorded && binpack::IsFree(state, *recorded)) {
     holder.placement = *recorded;
@@ -277,10 +339,11 @@ void AddOccupantOf(const Inventory& inventory, const Holder& holder, Occupants& 
   AddOccupant(*holder.pod, commons, occupants);
 }
 
+// What a record says of its certainty gives it no precedence: it is the pod's word.
 int RecordRank(const Holder& holder) {
   if (!holder.pod->observed.empty()) return 0;
-  if (!holder.record) return holder.pod->node_name.empty() ? 3 : 2;
-  return holder.record->certainty == Certainty::kAssumed ? 1 : 0;
+  if (holder.record) return 1;
+  return holder.pod->node_name.empty() ? 3 : 2;
 }
 
 binpack::CompactNode CompactOf(const NodeState& state, const std::vector<Holder>& holders) {

@@ -55,7 +55,8 @@ struct Holder {
   std::optional<DeviceRecord> record;  // of this pod on this node; none: bound by others
   binpack::Placement placement;        // as far as it could be placed
   // The placement is the record's. False with a record: it names what is not there, is taken by
-  // another, or is not what the pod asks for; the pod is then placed like one bound by others.
+  // another, or is not what the pod asks for, amounts included; the pod is then placed like one
+  // bound by others.
   bool follows_record = false;
   // The placement is what the kubelet reports: a UUID for each piece. Empty: it is not.
   std::vector<std::string> observed_uuids;
@@ -64,8 +65,8 @@ struct Holder {
   PodCharge charge;          // of the placement; of one that is not placed, what its like would be
 };
 
-// The order in which holders are put back on an empty node: exact records and what the kubelet
-// reports first, those that are only expected last, then by age.
+// The order in which holders are put back on an empty node: what the kubelet reports first, then
+// what is on record, those that are only expected last; by age.
 bool ComesBefore(const Holder& a, const Holder& b);
 
 struct Node {

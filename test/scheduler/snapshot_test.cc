@@ -169,6 +169,84 @@ TEST(SnapshotTest, IgnoresARecordOfInstancesThatThePodNeverAskedFor) {
   }
 }
 
+// A pod of shares, on a node whose agent serves them.
+Pod PodOfShares(const std::vector<binpack::Fraction>& fractions) {
+  Pod pod = PodFromText("p node=n");
+  pod.request.fractions = fractions;
+  return pod;
+}
+
+Inventory InventoryOfShares(binpack::NodeState devices) {
+  return {.name = "n", .serves_fractions = true, .devices = std::move(devices)};
+}
+
+// What the pod is charged, and whether its record counts, with these devices on record.
+std::pair<std::int64_t, bool> ChargedBy(const Inventory& node, Pod pod,
+                                        std::vector<RecordedDevice> devices) {
+  pod.record = DeviceRecord{.pod_uid = pod.uid, .node = "n", .devices = std::move(devices)};
+  const Snapshot snapshot = SnapshotOf({node}, {std::move(pod)});
+  const Holder& holder = snapshot.FindNode("n")->holders[0];
+  return {SumOf(holder.charge).devices, holder.follows_record};
+}
+
+// It asks for 8000 of 32000 MiB and 30 % of the cores of each of two GPUs: 350 each.
+TEST(SnapshotTest, IgnoresARecordOfLessThanThePodAsksFor) {
+  const Inventory node = InventoryOfShares(::offcut::testing::FractionNode(32'000, {{}, {}, {}}));
+  const Pod pod = PodOfShares({{.gpus = 2, .memory_mib = 8000, .cores_percent = 30}});
+  const auto share = [](int gpu, std::int64_t memory_mib, int cores_percent) {
+    return RecordedDevice{.gpu = gpu,
+                          .kind = binpack::PieceKind::kFraction,
+                          .memory_mib = memory_mib,
+                          .cores_percent = cores_percent};
+  };
+  EXPECT_EQ(ChargedBy(node, pod, {share(1, 8000, 30), share(2, 8000, 30)}), std::pair(700L, true));
+  for (const RecordedDevice& wrong :
+       {share(2, 1, 30), share(2, 7999, 30), share(2, 8001, 30), share(2, 8000, 0),
+        share(1, 8000, 30), RecordedDevice{.gpu = 2}}) {
+    EXPECT_EQ(ChargedBy(node, pod, {share(1, 8000, 30), wrong}), std::pair(700L, false))
+        << wrong.memory_mib << " MiB, " << wrong.cores_percent << " % of " << wrong.gpu;
+  }
+}
+
+// A quarter of the memory is 8000 MiB here.
+TEST(SnapshotTest, ComparesRecordsWithWhatAShareIsOnThatNode) {
+  const Inventory node = InventoryOfShares(::offcut::testing::FractionNode(32'000, {{}}));
+  const Pod pod = PodOfShares({{.gpus = 1, .memory_percent = 25}, {.gpus = 1, .memory_mib = 4000}});
+  const RecordedDevice quarter{.gpu = 0, .kind = binpack::PieceKind::kFraction, .memory_mib = 8000};
+  RecordedDevice eighth = quarter;
+  eighth.memory_mib = 4000;
+  EXPECT_EQ(ChargedBy(node, pod, {quarter, eighth}), std::pair(525L, true));
+  EXPECT_EQ(ChargedBy(node, pod, {eighth, quarter}), std::pair(525L, true));
+  EXPECT_EQ(ChargedBy(node, pod, {eighth, eighth}), std::pair(525L, false));
+}
+
+// 10 of 40 GB: two of eight memory slices, and the share's charge where the record is not believed.
+TEST(SnapshotTest, AnInstanceServesAShareThatItCovers) {
+  const Inventory node = InventoryOfShares(::offcut::testing::MigNode("A100-40GB", {""}));
+  const Pod pod = PodOfShares({{.gpus = 1, .memory_mib = 10'240, .cores_percent = 28}});
+  const auto instance = [](std::string profile, int size) {
+    return RecordedDevice{.gpu = 0,
+                          .kind = binpack::PieceKind::kInstance,
+                          .profile = std::move(profile),
+                          .start = 0,
+                          .size = size};
+  };
+  EXPECT_EQ(ChargedBy(node, pod, {instance("2g.10gb", 2)}), std::pair(350L, true));
+  const auto [charge, is_believed] = ChargedBy(node, pod, {instance("1g.5gb", 1)});
+  EXPECT_FALSE(is_believed);
+  EXPECT_GE(charge, 350);
+}
+
+// b came first and its record is as good as the other's word that its own is exact.
+TEST(SnapshotTest, ARecordsCertaintyGivesNoPrecedence) {
+  Pod a = PodFromText("a nvidia.com/gpu=1 node=n created=2");
+  a.record = DeviceRecord{
+      .pod_uid = a.uid, .node = "n", .certainty = Certainty::kExact, .devices = {{.gpu = 1}}};
+  Pod b = PodFromText("b nvidia.com/gpu=1 node=n created=1");
+  b.record = DeviceRecord{.pod_uid = b.uid, .node = "n", .devices = {{.gpu = 1}}};
+  EXPECT_EQ(ToText(SnapshotOf({WholeInventory("n", 4)}, {a, b})), "n used 2800 cpu 0: b[1] a[0]\n");
+}
+
 class EventOrders : public ::testing::TestWithParam<unsigned> {};
 
 // Whatever the order of events, the state is that of a rebuild from the final list.
