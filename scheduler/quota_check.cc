@@ -32,9 +32,13 @@ Verdict CheckQuotaOn(const Node& current, const Node& changed, const Snapshot& s
   const Payer payer = PayerIn(snapshot, pod);
   if (payer.tenant == kNoTenant || payer.is_charged_elsewhere) return {};
   Accounts accounts = *snapshot.accounts();
+  // Who is expected here stands among the changed node's holders, or goes.
+  for (const Expectation& expected : snapshot.ExpectedOn(current.name())) {
+    accounts.DropClaim(expected.pod->uid);
+  }
   accounts.Replace(&current, &changed);
   const NodeCost cost = CostOf(changed, pod, policy, *PackingOf(snapshot, policy), prefilter);
-  return CheckQuota(accounts.charged(), accounts.tenancy(), payer.tenant,
+  return CheckQuota(accounts.ExpectedBut(pod.uid), accounts.tenancy(), payer.tenant,
                     ChargeOn(changed, cost.placement));
 }
 

@@ -22,7 +22,8 @@ Payer PayerIn(const Snapshot& snapshot, const Pod& pod);
 Verdict CheckQuota(const quota::Ledger& ledger, const Tenancy& tenancy, int tenant,
                    const PodCharge& charge);
 
-// The same should the node become another one, in whose place the pod is put: without victims, say.
+// The same should the node become another one, in whose place the pod is put: without victims, say,
+// and with others who are expected there. What is expected elsewhere counts as used, as in filter.
 // Fits where the pod has no tenant. Requires: the pod fits on `changed`.
 Verdict CheckQuotaOn(const Node& current, const Node& changed, const Snapshot& snapshot,
                      const Pod& pod, const Policy& policy, Prefilter prefilter);

@@ -172,6 +172,25 @@ TEST(QuotaTest, NobodyIsEvictedForAPodThatQuotaWouldRefuseStill) {
   EXPECT_EQ(kept[0].node_name, "m");
 }
 
+// red may use six: with its own four gone from m it has two left beside a claim of four, wherever
+// that is, and for nobody who claims five. Its own claim is no matter.
+TEST(QuotaTest, NobodyIsEvictedForAPodThatClaimsOfOthersWouldRefuseStill) {
+  const Snapshot snapshot = WorldOf({WholeInventory("m", 8), WholeInventory("n", 8)},
+                                    {"r nvidia.com/gpu=6 node=m namespace=red"});
+  const Pod pod = PodFromText("p nvidia.com/gpu=2 namespace=red priority=9");
+  const std::vector<PreemptionCandidate> candidates = {{"m", {"uid-r"}}};
+  const auto is_kept = [&](const std::string& claimed, const std::string& node) {
+    Snapshot next = snapshot;
+    next.Claim(std::make_shared<const Pod>(PodFromText(claimed)), node);
+    return !Preempt(next, pod, candidates, {}, kWire).empty();
+  };
+  for (const char* node : {"m", "n"}) {
+    EXPECT_TRUE(is_kept("c nvidia.com/gpu=4 namespace=red", node)) << node;
+    EXPECT_FALSE(is_kept("c nvidia.com/gpu=5 namespace=red", node)) << node;
+    EXPECT_TRUE(is_kept("p nvidia.com/gpu=2 namespace=red", node)) << node;
+  }
+}
+
 TEST(QuotaTest, OtherQuotasTakeNothingFromAnybody) {
   Snapshot snapshot =
       WorldOf({WholeInventory("n", 16)}, {"a nvidia.com/gpu=5 node=n namespace=red"});
