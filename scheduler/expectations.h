@@ -34,7 +34,10 @@ struct Expectation {
 class Expectations {
  public:
   std::span<const Expectation> On(std::string_view node_name) const;
+  // Nobody is expected anywhere.
   bool empty() const { return by_node_.empty(); }
+  // Whether anything is kept of the pod: that its nomination has lapsed, too.
+  bool Knows(std::string_view uid) const { return places_.contains(std::string(uid)); }
   bool IsClaimed(std::string_view uid) const;
   // Whether the pod's nomination to that node has lapsed.
   bool IsLapsed(std::string_view uid, std::string_view node_name) const;

@@ -334,7 +334,7 @@ void Snapshot::ExpectOrForget(const PodEntry& entry) {
     EditAccounts([&](Accounts& accounts) { accounts.DropClaim(entry.pod->uid); });
   }
   const bool is_nominated = !entry.pod->nominated_node_name.empty();
-  if (expectations_->empty() && !is_nominated) return;
+  if (!is_nominated && !expectations_->Knows(entry.pod->uid)) return;
   EditExpectations([&](Expectations& expectations) {
     if (HoldsDevices(entry)) {
       expectations.Forget(entry.pod->uid);
@@ -352,13 +352,13 @@ void Snapshot::Claim(std::shared_ptr<const Pod> pod, std::string_view node_name)
 }
 
 void Snapshot::DropClaim(std::string_view uid) {
-  if (expectations_->empty()) return;
+  if (!expectations_->Knows(uid)) return;
   EditExpectations([&](Expectations& expectations) { expectations.DropClaim(uid); });
   EditAccounts([&](Accounts& accounts) { accounts.DropClaim(uid); });
 }
 
 void Snapshot::LapseNomination(std::string_view uid) {
-  if (expectations_->empty()) return;
+  if (!expectations_->Knows(uid)) return;
   EditExpectations([&](Expectations& expectations) { expectations.LapseNomination(uid); });
 }
 
@@ -400,7 +400,7 @@ bool IsSeen(const PodEntry& entry) {
 }
 
 void Snapshot::RemovePod(std::string_view uid) {
-  if (!expectations_->empty()) {
+  if (expectations_->Knows(uid)) {
     EditExpectations([&](Expectations& expectations) { expectations.Forget(uid); });
     EditAccounts([&](Accounts& accounts) { accounts.DropClaim(uid); });
   }

@@ -65,6 +65,30 @@ TEST(NominationTest, EndsWhenItLapsesUntilThePodIsNominatedElsewhere) {
   EXPECT_FALSE(Fits(snapshot, "p nvidia.com/gpu=1"));
 }
 
+// Nobody else is expected anywhere, and yet what is kept of the pod must go.
+TEST(NominationTest, ThatHasLapsedIsForgottenWithIt) {
+  const Pod nominated = PodFromText("boss nvidia.com/gpu=2 priority=5 nominated=n");
+  const Pod waits = PodFromText("boss nvidia.com/gpu=2 priority=5");
+  const Pod bound = PodFromText("boss nvidia.com/gpu=2 priority=5 node=m");
+  const auto lapsed = [&] {
+    Snapshot snapshot = SnapshotOf({WholeInventory("n", 2), WholeInventory("m", 2)}, {nominated});
+    snapshot.LapseNomination("uid-boss");
+    EXPECT_TRUE(snapshot.IsNominationLapsed("uid-boss", "n"));
+    return snapshot;
+  };
+  Snapshot snapshot = lapsed();
+  snapshot.RemovePod("uid-boss");
+  EXPECT_FALSE(snapshot.IsNominationLapsed("uid-boss", "n"));
+  snapshot = lapsed();
+  snapshot.PutPod(bound);
+  EXPECT_FALSE(snapshot.IsNominationLapsed("uid-boss", "n"));
+  snapshot = lapsed();
+  snapshot.PutPod(waits);
+  EXPECT_FALSE(snapshot.IsNominationLapsed("uid-boss", "n"));
+  snapshot.PutPod(nominated);  // anew
+  EXPECT_FALSE(Fits(snapshot, "p nvidia.com/gpu=1"));
+}
+
 TEST(NominationTest, EndsWithThePod) {
   Snapshot snapshot = SnapshotOf({WholeInventory("n", 2)},
                                  {PodFromText("boss nvidia.com/gpu=2 priority=5 nominated=n")});
