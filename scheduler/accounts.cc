@@ -102,6 +102,11 @@ void Accounts::Claim(const std::string& uid, int tenant, const PodCharge& charge
   claims_ = std::move(claims);
 }
 
+int Accounts::TenantOfClaim(std::string_view uid) const {
+  const auto found = claims_->find(uid);
+  return found == claims_->end() ? kNoTenant : found->second.tenant;
+}
+
 void Accounts::DropClaim(std::string_view uid) {
   const auto found = claims_->find(uid);
   if (found == claims_->end()) return;

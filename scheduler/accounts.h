@@ -38,6 +38,8 @@ class Accounts {
   // is left out.
   void Claim(const std::string& uid, int tenant, const PodCharge& charge);
   void DropClaim(std::string_view uid);
+  // Whose the claim of that UID is; kNoTenant: nobody's.
+  int TenantOfClaim(std::string_view uid) const;
 
  private:
   using Claims = std::map<std::string, quota::Holding, std::less<>>;

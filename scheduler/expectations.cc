@@ -58,6 +58,14 @@ void Expectations::DropClaim(std::string_view uid) {
   EraseIfNowhere(uid);
 }
 
+void Expectations::RenewClaim(const std::shared_ptr<const Pod>& pod) {
+  const auto found = places_.find(pod->uid);
+  if (found == places_.end() || found->second.claimed.empty()) return;
+  for (Expectation& each : by_node_.find(found->second.claimed)->second) {
+    if (each.kind == ExpectationKind::kClaimed && each.pod->uid == pod->uid) each.pod = pod;
+  }
+}
+
 void Expectations::Forget(std::string_view uid) {
   const auto found = places_.find(std::string(uid));
   if (found == places_.end()) return;

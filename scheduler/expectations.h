@@ -48,9 +48,19 @@ class Expectations {
   // The nomination counts no more; one to another node will.
   void LapseNomination(std::string_view uid);
 
+  // Every one, with its node's name.
+  template <typename Visit>
+  void ForEach(Visit visit) const {
+    for (const auto& [node_name, expectations] : by_node_) {
+      for (const Expectation& expectation : expectations) visit(node_name, expectation);
+    }
+  }
+
   // Expects the pod on that node, and on no other by claim.
   void Claim(std::shared_ptr<const Pod> pod, std::string_view node_name);
   void DropClaim(std::string_view uid);
+  // The pod, if it is claimed, is that from now on.
+  void RenewClaim(const std::shared_ptr<const Pod>& pod);
 
   // The pod has arrived, or is gone.
   void Forget(std::string_view uid);

@@ -73,14 +73,8 @@ void Snapshot::SetTenancy(std::shared_ptr<const Tenancy> tenancy) {
     accounts_ = nullptr;
     return;
   }
-  auto accounts = std::make_shared<Accounts>(std::move(tenancy), nodes());
-  for (const auto& node : nodes()) {
-    for (const Expectation& expected : ExpectedOn(node->name())) {
-      if (expected.kind != ExpectationKind::kClaimed) continue;
-      ClaimIn(*accounts, expected.pod, node->name());
-    }
-  }
-  accounts_ = std::move(accounts);
+  accounts_ = std::make_shared<Accounts>(std::move(tenancy), nodes());
+  ChargeClaimsAnew();
 }
 
 std::string_view Snapshot::QueueOf(const Pod& pod) const {
@@ -144,6 +138,7 @@ void Snapshot::SetAdmissions(std::shared_ptr<const Admissions> admissions) {
     changed.insert(changed.end(), pods.begin(), pods.end());
   }
   for (const auto& pod : changed) ChargeAnew(pod->uid);
+  ChargeClaimsAnew();
 }
 
 // Takes the known pod out of its Workload, which is returned.
@@ -193,6 +188,22 @@ void Snapshot::ClaimIn(Accounts& accounts, const std::shared_ptr<const Pod>& pod
   const auto claimed =
       std::ranges::find_if(with_pod.holders, [&](const Holder& each) { return each.pod == pod; });
   accounts.Claim(pod->uid, tenant, claimed->charge);
+}
+
+// Those whose payer is another than the one who is charged.
+void Snapshot::ChargeClaimsAnew() {
+  if (accounts_ == nullptr || expectations_->empty()) return;
+  std::vector<std::pair<std::shared_ptr<const Pod>, std::string_view>> moved;
+  expectations_->ForEach([&](std::string_view node_name, const Expectation& expected) {
+    if (expected.kind != ExpectationKind::kClaimed) return;
+    const int tenant = PayerOf(accounts_->tenancy(), *expected.pod, QueueOf(*expected.pod)).tenant;
+    if (tenant == accounts_->TenantOfClaim(expected.pod->uid)) return;
+    moved.emplace_back(expected.pod, node_name);
+  });
+  if (moved.empty()) return;
+  EditAccounts([&](Accounts& accounts) {
+    for (const auto& [pod, node_name] : moved) ClaimIn(accounts, pod, node_name);
+  });
 }
 
 Snapshot::NodeList& Snapshot::MutableNodes() {
@@ -315,11 +326,13 @@ void Snapshot::PutPod(Pod pod) {
       pod.node_name.empty() ? std::move(reserved) : ValidRecord(pod, reserved);
   entry.pod = std::make_shared<const Pod>(std::move(pod));
   const Admission* joined = JoinWorkload(entry.pod);
+  const bool is_claimed = IsClaimed(entry.pod->uid);
   if (HoldsDevices(entry)) Attach(entry, std::move(record));
   ExpectOrForget(entry);
   PutEntry(std::move(entry));
   ChargeLastOnes(left);
   if (joined != left) ChargeLastOnes(joined);
+  if (left != nullptr || joined != nullptr || is_claimed) ChargeClaimsAnew();
 }
 
 template <typename Edit>
@@ -340,6 +353,7 @@ void Snapshot::ExpectOrForget(const PodEntry& entry) {
       expectations.Forget(entry.pod->uid);
     } else {
       expectations.Nominate(entry.pod);
+      expectations.RenewClaim(entry.pod);
     }
   });
 }
@@ -411,6 +425,7 @@ void Snapshot::RemovePod(std::string_view uid) {
   MutableShard(uid).erase(std::string(uid));
   --pod_count_;
   ChargeLastOnes(left);
+  if (left != nullptr) ChargeClaimsAnew();
 }
 
 void Snapshot::Reserve(std::string_view uid, std::string_view node_name, DeviceRecord record) {

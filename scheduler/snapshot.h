@@ -154,6 +154,7 @@ class Snapshot {
   void EditAccounts(Edit edit);
   void ClaimIn(Accounts& accounts, const std::shared_ptr<const Pod>& pod,
                std::string_view node_name) const;
+  void ChargeClaimsAnew();
   PodShard& MutableShard(std::string_view uid);
   void PutEntry(PodEntry entry);
   void Attach(const PodEntry& entry, std::optional<DeviceRecord> record);

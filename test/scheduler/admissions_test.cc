@@ -178,6 +178,33 @@ TEST_F(AdmittedPods, OfAQueueThatIsNobodysAreChargedToNobody) {
   EXPECT_EQ(Used(), 3);
 }
 
+// The pod is on its way to n and need not be known yet.
+TEST_F(AdmittedPods, TakeTheirClaimsToTheQueuesTenant) {
+  Tenancy tenancy = TenancyOf({{.name = "red"}, {.name = "blue"}});
+  tenancy.source = TenantSource::kKueue;
+  tenancy.by_namespace = {{"default", 0}};
+  tenancy.by_label_in = {{"default", {1}}};
+  tenancy.by_queue = {{"blue-cq", 1}};
+  snapshot_.SetTenancy(std::make_shared<const Tenancy>(std::move(tenancy)));
+  const auto expected = [&](int tenant) {
+    const quota::Ledger ledger = snapshot_.accounts()->ExpectedBut("");
+    return ledger.Own(tenant, quota::FindCell(ledger.tree(), "default", "devices")) / 1400;
+  };
+  const Pod pod = PodFromText("a nvidia.com/gpu=2");
+  snapshot_.Claim(std::make_shared<const Pod>(pod), "n");
+  Admissions admissions;
+  admissions.Put(Of("w", "blue-cq", {"uid-a"}));
+  for (const bool is_known : {false, true}) {
+    if (is_known) snapshot_.PutPod(pod);
+    EXPECT_EQ(std::pair(expected(0), expected(1)), std::pair(2L, 0L));
+    snapshot_.SetAdmissions(std::make_shared<const Admissions>(admissions));
+    EXPECT_EQ(std::pair(expected(0), expected(1)), std::pair(0L, 2L));
+    snapshot_.SetAdmissions(nullptr);
+  }
+  snapshot_.PutPod(PodFromText("a nvidia.com/gpu=2 label=blue"));
+  EXPECT_EQ(std::pair(expected(0), expected(1)), std::pair(0L, 2L));
+}
+
 TEST_F(AdmittedPods, AreNothingSpecialWhereTenantsGoByNamespace) {
   Tenancy tenancy = snapshot_.accounts()->tenancy();
   tenancy.source = TenantSource::kNamespace;
@@ -223,7 +250,7 @@ TEST_P(AdmissionOrders, EndEqualToARebuild) {
     const std::string name = some("p", 10);
     const std::string workload = some("w", 4);
     const bool is_blue = random() % 2 == 0;
-    switch (random() % 6) {
+    switch (random() % 7) {
       case 0:
         snapshot.RemovePod("uid-" + name);
         pods.erase(name);
@@ -237,6 +264,13 @@ TEST_P(AdmissionOrders, EndEqualToARebuild) {
                                  {some("job", 3), some("uid-p", 10)}, random() % 4);
         snapshot.SetAdmissions(admissions());
         break;
+      case 3: {  // asked about before it is known, or after
+        Pod pod = PodFromText(name + " nvidia.com/gpu=1 created=1");
+        pod.owner_uid = some("job", 3);
+        if (const PodEntry* known = snapshot.FindPod(pod.uid)) pod = *known->pod;
+        snapshot.Claim(std::make_shared<const Pod>(std::move(pod)), "n");
+        break;
+      }
       default: {
         Pod pod = PodFromText(name + " nvidia.com/gpu=1 created=" + std::to_string(random() % 3) +
                               (random() % 2 == 0 ? " node=n" : ""));
@@ -260,6 +294,10 @@ TEST_P(AdmissionOrders, EndEqualToARebuild) {
     rebuilt.SetTenancy(shared);
     ASSERT_EQ(QueuesIn(snapshot), QueuesIn(rebuilt)) << "event " << i;
     ASSERT_EQ(snapshot.accounts()->charged(), rebuilt.accounts()->charged()) << "event " << i;
+    rebuilt = snapshot;
+    rebuilt.SetTenancy(shared);
+    ASSERT_EQ(snapshot.accounts()->ExpectedBut(""), rebuilt.accounts()->ExpectedBut(""))
+        << "event " << i;
   }
 }
 
