@@ -15,22 +15,12 @@
 
 namespace offcut::api {
 
-inline quota::QuotaSpec GpuQuota(std::int64_t guarantee) {
-  return {.pool = "default",
-          .resource = "devices",
-          .guarantee = 1400 * guarantee,
-          .borrowing_limit = {},
-          .lending_limit = {}};
-}
-
 inline std::shared_ptr<const scheduler::Tenancy> ThreeTeams() {
-  quota::QuotaSpec team_a = GpuQuota(4);
-  team_a.borrowing_limit = 2800;
   scheduler::Tenancy tenancy = testing::TenancyOf(
       {{.name = "all", .parent = {}, .quotas = {}},
-       {.name = "team-a", .parent = "all", .quotas = {team_a}},
-       {.name = "team-b", .parent = "all", .quotas = {GpuQuota(4)}},
-       {.name = "team-c", .parent = "all", .weight_micro = 0, .quotas = {GpuQuota(1)}}});
+       {.name = "team-a", .parent = "all", .quotas = {testing::Gpus(4, 2)}},
+       {.name = "team-b", .parent = "all", .quotas = {testing::Gpus(4)}},
+       {.name = "team-c", .parent = "all", .weight_micro = 0, .quotas = {testing::Gpus(1)}}});
   const auto index_of = [&](const char* name) { return quota::FindTenant(*tenancy.tree, name); };
   tenancy.by_namespace = {
       {"ml", index_of("team-a")}, {"web", index_of("team-b")}, {"c", index_of("team-c")}};

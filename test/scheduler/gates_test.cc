@@ -9,10 +9,11 @@
 namespace offcut::scheduler {
 namespace {
 
+using ::offcut::testing::Gpus;
 using ::offcut::testing::PodFromText;
+using ::offcut::testing::RedAndBlueOf;
 using ::offcut::testing::SharedInventory;
 using ::offcut::testing::SnapshotOf;
-using ::offcut::testing::TenancyOf;
 using ::offcut::testing::WholeInventory;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -31,22 +32,14 @@ Pod OfGang(Pod pod, int min_count) {
 }
 
 // red and blue are guaranteed two GPUs each, and may borrow of one another.
-std::shared_ptr<const Tenancy> RedAndBlue() {
-  const std::vector<quota::QuotaSpec> two = {
-      {.pool = "default", .resource = "devices", .guarantee = 2800}};
-  Tenancy tenancy = TenancyOf({{.name = "all"},
-                               {.name = "red", .parent = "all", .quotas = two},
-                               {.name = "blue", .parent = "all", .quotas = two}});
-  for (const char* name : {"red", "blue"}) {
-    tenancy.by_namespace[name] = quota::FindTenant(*tenancy.tree, name);
-  }
-  return std::make_shared<const Tenancy>(std::move(tenancy));
+std::shared_ptr<const Tenancy> TwoEach() {
+  return std::make_shared<const Tenancy>(RedAndBlueOf(Gpus(2), Gpus(2)));
 }
 
 std::vector<std::string> Lifted(std::vector<Pod> pods, std::size_t at_most = 100,
                                 std::vector<Inventory> nodes = {WholeInventory("n", 16)}) {
   Snapshot snapshot = SnapshotOf(std::move(nodes), std::move(pods));
-  snapshot.SetTenancy(RedAndBlue());
+  snapshot.SetTenancy(TwoEach());
   return GatesToLift(snapshot, at_most);
 }
 

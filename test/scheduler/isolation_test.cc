@@ -21,11 +21,12 @@ namespace offcut::scheduler {
 namespace {
 
 using binpack::Sharing;
+using ::offcut::testing::Gpus;
 using ::offcut::testing::PodFromText;
 using ::offcut::testing::PoolInventory;
+using ::offcut::testing::RedAndBlueOf;
 using ::offcut::testing::SharedInventory;
 using ::offcut::testing::SnapshotOf;
-using ::offcut::testing::TenancyOf;
 using ::offcut::testing::WholeInventory;
 using ::testing::ElementsAre;
 using ::testing::SizeIs;
@@ -45,14 +46,7 @@ struct Rules {
 };
 
 std::shared_ptr<const Tenancy> RedAndBlue(const Rules& rules) {
-  const std::vector<quota::QuotaSpec> four = {
-      {.pool = "default", .resource = "devices", .guarantee = 4 * 1400}};
-  Tenancy tenancy = TenancyOf({{.name = "all", .quotas = {}},
-                               {.name = "red", .parent = "all", .quotas = four},
-                               {.name = "blue", .parent = "all", .quotas = four}});
-  for (const char* name : {"red", "blue"}) {
-    tenancy.by_namespace[name] = quota::FindTenant(*tenancy.tree, name);
-  }
+  Tenancy tenancy = RedAndBlueOf(Gpus(4), Gpus(4));
   const int red = tenancy.by_namespace["red"];
   tenancy.by_namespace["red-2"] = red;
   tenancy.rules[static_cast<std::size_t>(red)] = rules.red;

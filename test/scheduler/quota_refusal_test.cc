@@ -13,29 +13,21 @@
 namespace offcut::scheduler {
 namespace {
 
+using ::offcut::testing::Gpus;
 using ::offcut::testing::PodFromText;
 using ::offcut::testing::SharedInventory;
 using ::offcut::testing::SnapshotOf;
-using ::offcut::testing::TenancyOf;
+using ::offcut::testing::TenancyByName;
 using ::offcut::testing::WholeInventory;
-
-quota::QuotaSpec Gpus(std::int64_t guarantee, std::optional<std::int64_t> borrowing_limit = {}) {
-  quota::QuotaSpec spec{.pool = "default", .resource = "devices", .guarantee = 1400 * guarantee};
-  if (borrowing_limit) spec.borrowing_limit = 1400 * *borrowing_limit;
-  return spec;
-}
 
 // all: 9 GPUs. red may borrow two, blue as much as there is. `unit` may borrow nothing of
 // others, and its team everything of it.
 Snapshot WorldOf(std::vector<Inventory> nodes, const std::vector<std::string>& pods) {
-  Tenancy tenancy = TenancyOf({{.name = "all"},
-                               {.name = "red", .parent = "all", .quotas = {Gpus(4, 2)}},
-                               {.name = "blue", .parent = "all", .quotas = {Gpus(4)}},
-                               {.name = "unit", .parent = "all", .quotas = {Gpus(1, 0)}},
-                               {.name = "team", .parent = "unit"}});
-  for (const char* name : {"red", "blue", "team"}) {
-    tenancy.by_namespace[name] = quota::FindTenant(*tenancy.tree, name);
-  }
+  Tenancy tenancy = TenancyByName({{.name = "all"},
+                                   {.name = "red", .parent = "all", .quotas = {Gpus(4, 2)}},
+                                   {.name = "blue", .parent = "all", .quotas = {Gpus(4)}},
+                                   {.name = "unit", .parent = "all", .quotas = {Gpus(1, 0)}},
+                                   {.name = "team", .parent = "unit"}});
   std::vector<Pod> all;
   for (const std::string& pod : pods) all.push_back(PodFromText(pod));
   Snapshot snapshot = SnapshotOf(std::move(nodes), std::move(all));

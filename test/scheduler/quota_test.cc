@@ -18,11 +18,10 @@ namespace {
 
 using binpack::Sharing;
 using ::offcut::testing::PodFromText;
+using ::offcut::testing::RedAndBlue;
 using ::offcut::testing::SharedInventory;
 using ::offcut::testing::SnapshotOf;
-using ::offcut::testing::TenancyOf;
 using ::offcut::testing::WholeInventory;
-using quota::QuotaSpec;
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -30,23 +29,6 @@ using ::testing::SizeIs;
 
 constexpr auto kWire = Prefilter::kByKubeScheduler;
 constexpr std::int64_t kNowS = 1'000;
-
-QuotaSpec Gpus(std::int64_t guarantee, std::optional<std::int64_t> borrowing_limit = {}) {
-  QuotaSpec spec{.pool = "default", .resource = "devices", .guarantee = 1400 * guarantee};
-  if (borrowing_limit) spec.borrowing_limit = 1400 * *borrowing_limit;
-  return spec;
-}
-
-// red is guaranteed four GPUs and may borrow two of blue's four. Namespaces are named as tenants.
-std::shared_ptr<const Tenancy> RedAndBlue(std::int64_t red = 4, std::int64_t borrowing = 2) {
-  Tenancy tenancy = TenancyOf({{.name = "all", .quotas = {Gpus(red + 4)}},
-                               {.name = "red", .parent = "all", .quotas = {Gpus(red, borrowing)}},
-                               {.name = "blue", .parent = "all", .quotas = {Gpus(4, 0)}}});
-  for (const char* name : {"red", "blue"}) {
-    tenancy.by_namespace[name] = quota::FindTenant(*tenancy.tree, name);
-  }
-  return std::make_shared<const Tenancy>(std::move(tenancy));
-}
 
 Snapshot WorldOf(std::vector<Inventory> nodes, const std::vector<std::string>& pods = {},
                  std::shared_ptr<const Tenancy> tenancy = RedAndBlue()) {

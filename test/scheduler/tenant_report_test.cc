@@ -14,6 +14,7 @@ namespace offcut::scheduler {
 namespace {
 
 using ::offcut::testing::PodFromText;
+using ::offcut::testing::RedAndBlue;
 using ::offcut::testing::SnapshotOf;
 using ::offcut::testing::TenancyOf;
 using ::offcut::testing::WholeInventory;
@@ -21,23 +22,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-quota::QuotaSpec Gpus(std::int64_t guarantee, std::optional<std::int64_t> borrowing_limit = {}) {
-  quota::QuotaSpec spec{.pool = "default", .resource = "devices", .guarantee = 1400 * guarantee};
-  if (borrowing_limit) spec.borrowing_limit = 1400 * *borrowing_limit;
-  return spec;
-}
-
-// red and blue have four GPUs each; red may borrow two. Namespaces are named as tenants.
-std::shared_ptr<const Tenancy> RedAndBlue() {
-  Tenancy tenancy = TenancyOf({{.name = "red", .parent = "all", .quotas = {Gpus(4, 2)}},
-                               {.name = "all"},
-                               {.name = "blue", .parent = "all", .quotas = {Gpus(4, 0)}}});
-  for (const char* name : {"red", "blue"}) {
-    tenancy.by_namespace[name] = quota::FindTenant(*tenancy.tree, name);
-  }
-  return std::make_shared<const Tenancy>(std::move(tenancy));
-}
-
+// Tenants are red and blue.
 Snapshot WorldOf(std::vector<Inventory> nodes, const std::vector<std::string>& pods) {
   std::vector<Pod> all;
   for (const std::string& pod : pods) {

@@ -2,7 +2,10 @@
 #pragma once
 
 #include <cassert>
+#include <cstdint>
 #include <memory>
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -24,6 +27,40 @@ inline scheduler::Tenancy TenancyOf(const std::vector<quota::TenantSpec>& specs,
   tenancy.specs = specs;
   tenancy.pools = std::move(pools);
   return tenancy;
+}
+
+// GPUs of the pool `default`.
+inline quota::QuotaSpec Gpus(std::int64_t guarantee,
+                             std::optional<std::int64_t> borrowing_limit = {}) {
+  quota::QuotaSpec spec{.pool = "default",
+                        .resource = "devices",
+                        .guarantee = quota::kWholeDevice * guarantee,
+                        .borrowing_limit = {},
+                        .lending_limit = {}};
+  if (borrowing_limit) spec.borrowing_limit = quota::kWholeDevice * *borrowing_limit;
+  return spec;
+}
+
+// Of each tenant are the pods of the namespace that is named as it.
+inline scheduler::Tenancy TenancyByName(const std::vector<quota::TenantSpec>& specs) {
+  scheduler::Tenancy tenancy = TenancyOf(specs);
+  for (const quota::TenantSpec& spec : specs) {
+    tenancy.by_namespace[spec.name] = quota::FindTenant(*tenancy.tree, spec.name);
+  }
+  return tenancy;
+}
+
+// Two tenants below `all`, which has what they have.
+inline scheduler::Tenancy RedAndBlueOf(const quota::QuotaSpec& red, const quota::QuotaSpec& blue) {
+  return TenancyByName({{.name = "all", .parent = {}, .quotas = {}},
+                        {.name = "red", .parent = "all", .quotas = {red}},
+                        {.name = "blue", .parent = "all", .quotas = {blue}}});
+}
+
+// red is guaranteed that many GPUs and may borrow so many of blue's four; blue borrows nothing.
+inline std::shared_ptr<const scheduler::Tenancy> RedAndBlue(std::int64_t red = 4,
+                                                            std::int64_t borrowing = 2) {
+  return std::make_shared<const scheduler::Tenancy>(RedAndBlueOf(Gpus(red, borrowing), Gpus(4, 0)));
 }
 
 }  // namespace offcut::testing
