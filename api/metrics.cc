@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cassert>
 #include <cstddef>
+#include <iterator>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -71,6 +72,7 @@ struct Metrics::Series {
   prometheus::Counter* ghosts = nullptr;
   prometheus::Counter* gates_lifted = nullptr;
   prometheus::Gauge* leader = nullptr;
+  prometheus::Gauge* gated_left_out = nullptr;
   prometheus::Counter* log_lines_dropped = nullptr;
   std::vector<prometheus::Counter*> rejections;  // by scheduler::Reason; null: kFits
   std::array<prometheus::Gauge*, scheduler::kPodPhases.size()> pods{};
@@ -147,6 +149,10 @@ Metrics::Metrics(std::string_view version, std::span<const scheduler::ReasonInfo
   series_->leader = &AddFamily(prometheus::BuildGauge(), series_->registry, "offcut_leader",
                                "1 where this process holds the Lease, else 0.")
                          .Add({});
+  series_->gated_left_out =
+      &AddFamily(prometheus::BuildGauge(), series_->registry, "offcut_gated_tenants_left_out",
+                 "Tenants with gated pods that have no series because there are too many.")
+           .Add({});
   series_->ghosts =
       &AddFamily(prometheus::BuildCounter(), series_->registry, "offcut_ledger_ghosts_total",
                  "Pods that had gone unseen, found by a relist.")
@@ -208,16 +214,22 @@ void Metrics::CountLiftedGate() { series_->gates_lifted->Increment(); }
 
 void Metrics::SetGatedPods(const std::map<std::string, std::uint64_t, std::less<>>& by_tenant) {
   const std::lock_guard lock(series_->gated_mutex);
+  const std::size_t shown = std::min(by_tenant.size(), kGatedTenantsMax);
+  const auto end = std::next(by_tenant.begin(), static_cast<std::ptrdiff_t>(shown));
+  const auto is_shown = [&](const std::string& tenant) {
+    return by_tenant.contains(tenant) && (end == by_tenant.end() || tenant < end->first);
+  };
   std::erase_if(series_->gated, [&](const auto& known) {
-    if (by_tenant.contains(known.first)) return false;
+    if (is_shown(known.first)) return false;
     series_->gated_family.Remove(known.second);
     return true;
   });
-  for (const auto& [tenant, count] : by_tenant) {
-    prometheus::Gauge*& gauge = series_->gated[tenant];
-    if (gauge == nullptr) gauge = &series_->gated_family.Add({{"tenant", tenant}});
-    gauge->Set(static_cast<double>(count));
+  for (auto each = by_tenant.begin(); each != end; ++each) {
+    prometheus::Gauge*& gauge = series_->gated[each->first];
+    if (gauge == nullptr) gauge = &series_->gated_family.Add({{"tenant", each->first}});
+    gauge->Set(static_cast<double>(each->second));
   }
+  series_->gated_left_out->Set(static_cast<double>(by_tenant.size() - shown));
 }
 
 void Metrics::SetNodes(std::uint64_t count) { series_->nodes->Set(static_cast<double>(count)); }

@@ -5,6 +5,7 @@
 // All members may be called from any thread.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -22,6 +23,8 @@ namespace offcut::api {
 enum class ExtenderVerb { kFilter, kPrioritize, kPreempt, kBind };
 
 std::string_view NameOf(ExtenderVerb verb);  // "filter"
+
+inline constexpr std::size_t kGatedTenantsMax = 2'000;  // that have a series
 
 class Metrics {
  public:
@@ -56,7 +59,8 @@ class Metrics {
   void CountDrift();
 
   // offcut_gates_lifted_total, and offcut_gated_pods{tenant}: the pods that have the gate, by their
-  // tenant ("": none), in place of what was said before.
+  // tenant ("": none), in place of what was said before. The first kGatedTenantsMax by name have a
+  // series; offcut_gated_tenants_left_out counts the others.
   void CountLiftedGate();
   void SetGatedPods(const std::map<std::string, std::uint64_t, std::less<>>& by_tenant);
 

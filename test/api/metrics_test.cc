@@ -1,5 +1,6 @@
 #include "api/metrics.h"
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <set>
@@ -63,6 +64,34 @@ TEST(MetricsTest, ShowsACodeOnlyOnceItWasAnswered) {
   metrics.ObserveRequest(ExtenderVerb::kBind, 503, 0.1);
   EXPECT_THAT(LineWith(metrics.Print(), {"_seconds_count{", R"(verb="bind")", R"(code="503")"}),
               ::testing::EndsWith("} 1"));
+}
+
+// Who comes later by name has no series, and gets one when others have left.
+TEST(MetricsTest, ShowsNoMoreGatedTenantsThanTheLimit) {
+  Metrics metrics("1.2.3", kReasons);
+  std::map<std::string, std::uint64_t, std::less<>> by_tenant;
+  for (std::size_t i = 0; i < kGatedTenantsMax; ++i) by_tenant["t" + std::to_string(i)] = 1;
+  by_tenant["u"] = 7;
+  const auto shown = [&] {
+    const std::vector<std::string> lines = Lines(metrics.Print());
+    return static_cast<std::size_t>(std::ranges::count_if(
+        lines, [](const std::string& line) { return line.starts_with("offcut_gated_pods{"); }));
+  };
+  metrics.SetGatedPods(by_tenant);
+  EXPECT_EQ(shown(), kGatedTenantsMax);
+  EXPECT_EQ(LineWith(metrics.Print(), {"offcut_gated_tenants_left_out "}),
+            "offcut_gated_tenants_left_out 1");
+  by_tenant.erase("t0");
+  by_tenant["a"] = 2;  // so that u stays out, and t0 goes
+  metrics.SetGatedPods(by_tenant);
+  EXPECT_EQ(shown(), kGatedTenantsMax);
+  EXPECT_EQ(LineWith(metrics.Print(), {R"(tenant="u")"}), "no such line");
+  EXPECT_EQ(LineWith(metrics.Print(), {R"(tenant="a")"}), R"(offcut_gated_pods{tenant="a"} 2)");
+  by_tenant.erase("t1");
+  metrics.SetGatedPods(by_tenant);
+  EXPECT_EQ(LineWith(metrics.Print(), {R"(tenant="u")"}), R"(offcut_gated_pods{tenant="u"} 7)");
+  EXPECT_EQ(LineWith(metrics.Print(), {"offcut_gated_tenants_left_out "}),
+            "offcut_gated_tenants_left_out 0");
 }
 
 // 418 and 599 are no answers of ours: one series for both, not one each.
