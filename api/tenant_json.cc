@@ -20,16 +20,20 @@ json AmountOrNull(std::int64_t amount) {
   return amount == quota::kUnlimited ? json() : json(amount);
 }
 
-// Which namespaces lead to each tenant, and where pods may name it by their label.
+// By tenant: which namespaces lead to it, where pods may name it by their label, and Kubernetes'
+// own quotas of its namespaces.
 struct Namespaces {
   std::vector<std::vector<std::string_view>> own;
   std::vector<std::vector<std::string_view>> by_label;
+  std::vector<std::vector<const scheduler::ResourceQuota*>> quotas;
 };
 
-Namespaces NamespacesOf(const Tenancy& tenancy) {
+Namespaces NamespacesOf(const Tenancy& tenancy,
+                        std::span<const scheduler::ResourceQuota> resource_quotas) {
   const std::size_t count = tenancy.tree->tenants.size();
   Namespaces namespaces{.own = std::vector<std::vector<std::string_view>>(count),
-                        .by_label = std::vector<std::vector<std::string_view>>(count)};
+                        .by_label = std::vector<std::vector<std::string_view>>(count),
+                        .quotas = std::vector<std::vector<const scheduler::ResourceQuota*>>(count)};
   for (const auto& [name, tenant] : tenancy.by_namespace) {
     namespaces.own[static_cast<std::size_t>(tenant)].push_back(name);
   }
@@ -37,6 +41,11 @@ Namespaces NamespacesOf(const Tenancy& tenancy) {
     for (const int tenant : tenants) {
       namespaces.by_label[static_cast<std::size_t>(tenant)].push_back(name);
     }
+  }
+  for (const scheduler::ResourceQuota& quota : resource_quotas) {
+    const auto owner = tenancy.by_namespace.find(quota.name_space);
+    if (owner == tenancy.by_namespace.end()) continue;
+    namespaces.quotas[static_cast<std::size_t>(owner->second)].push_back(&quota);
   }
   return namespaces;
 }
@@ -94,22 +103,18 @@ json WaitingJson(const scheduler::WaitingPods& waiting) {
           {"oldest", std::move(oldest)}};
 }
 
-json ResourceQuotasOf(const Tenancy& tenancy, int tenant,
-                      std::span<const scheduler::ResourceQuota> quotas) {
+json ResourceQuotasJson(const std::vector<const scheduler::ResourceQuota*>& quotas) {
   json shown = json::array();
-  for (const scheduler::ResourceQuota& quota : quotas) {
-    const auto owner = tenancy.by_namespace.find(quota.name_space);
-    if (owner == tenancy.by_namespace.end() || owner->second != tenant) continue;
-    shown.push_back({{"namespace", quota.name_space},
-                     {"name", quota.name},
-                     {"hard", quota.hard},
-                     {"used", quota.used}});
+  for (const scheduler::ResourceQuota* quota : quotas) {
+    shown.push_back({{"namespace", quota->name_space},
+                     {"name", quota->name},
+                     {"hard", quota->hard},
+                     {"used", quota->used}});
   }
   return shown;
 }
 
-json TenantJson(const TenantReport& report, const Tenancy& tenancy, const Namespaces& namespaces,
-                std::span<const scheduler::ResourceQuota> resource_quotas) {
+json TenantJson(const TenantReport& report, const Tenancy& tenancy, const Namespaces& namespaces) {
   const quota::TenantTree& tree = *tenancy.tree;
   const auto index = static_cast<std::size_t>(report.tenant);
   const auto weight = static_cast<double>(tree.tenants[index].weight_micro);
@@ -120,7 +125,7 @@ json TenantJson(const TenantReport& report, const Tenancy& tenancy, const Namesp
           {"namespacesByLabel", namespaces.by_label[index]},
           {"quotas", QuotasOf(report, tree)},
           {"dominantShare", ShareOf(report.share, tree)},
-          {"resourceQuotas", ResourceQuotasOf(tenancy, report.tenant, resource_quotas)},
+          {"resourceQuotas", ResourceQuotasJson(namespaces.quotas[index])},
           {"waiting", WaitingJson(report.waiting)}};
 }
 
@@ -128,16 +133,16 @@ json TenantJson(const TenantReport& report, const Tenancy& tenancy, const Namesp
 
 json ToJson(const TenantReport& report, const Tenancy& tenancy,
             std::span<const scheduler::ResourceQuota> resource_quotas) {
-  return TenantJson(report, tenancy, NamespacesOf(tenancy), resource_quotas);
+  return TenantJson(report, tenancy, NamespacesOf(tenancy, resource_quotas));
 }
 
 json ToJson(std::span<const TenantReport> reports, const Tenancy* tenancy,
             std::span<const scheduler::ResourceQuota> resource_quotas) {
   json items = json::array();
   if (reports.empty()) return {{"items", std::move(items)}};
-  const Namespaces namespaces = NamespacesOf(*tenancy);
+  const Namespaces namespaces = NamespacesOf(*tenancy, resource_quotas);
   for (const TenantReport& report : reports) {
-    items.push_back(TenantJson(report, *tenancy, namespaces, resource_quotas));
+    items.push_back(TenantJson(report, *tenancy, namespaces));
   }
   return {{"items", std::move(items)}};
 }

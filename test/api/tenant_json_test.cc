@@ -1,5 +1,9 @@
 #include "api/tenant_json.h"
 
+#include <map>
+#include <string>
+#include <vector>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -64,6 +68,28 @@ TEST(TenantJsonTest, ShowsKubernetesOwnQuotasOfItsNamespaces) {
   EXPECT_EQ(Read(snapshot, "/api/v1/tenants/team-a")["resourceQuotas"], json::parse(R"([
     {"namespace": "ml", "name": "gpus", "hard": {"nvidia.com/gpu": 6},
      "used": {"nvidia.com/gpu": 6}}])"));
+}
+
+// One in a namespace of nobody, and one where pods may only name a tenant, stand with none.
+TEST(TenantJsonTest, ShowsKubernetesOwnQuotasOnceInTheListOfAll) {
+  scheduler::Snapshot snapshot = TeamsAtWork();
+  snapshot.SetResourceQuotas(std::make_shared<const std::vector<scheduler::ResourceQuota>>(
+      std::vector<scheduler::ResourceQuota>{{"kube-system", "q", {}, {}},
+                                            {"lab", "q", {}, {}},
+                                            {"ml", "a", {}, {}},
+                                            {"ml", "b", {}, {}},
+                                            {"web", "q", {}, {}}}));
+  std::map<std::string, std::vector<std::string>> names;
+  const json all = Read(snapshot, "/api/v1/tenants");
+  for (const json& tenant : all["items"]) {
+    for (const json& quota : tenant["resourceQuotas"]) {
+      names[tenant["name"]].push_back(quota["namespace"].get<std::string>() + "/" +
+                                      quota["name"].get<std::string>());
+    }
+  }
+  const std::map<std::string, std::vector<std::string>> expected = {{"team-a", {"ml/a", "ml/b"}},
+                                                                    {"team-b", {"web/q"}}};
+  EXPECT_EQ(names, expected);
 }
 
 TEST(TenantJsonTest, ListsParentsBeforeTheirChildren) {
