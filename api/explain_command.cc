@@ -17,6 +17,7 @@
 #include "api/closest_word.h"
 #include "api/error.h"
 #include "api/gpu_json.h"
+#include "api/printable.h"
 #include "api/state_files.h"
 #include "api/tenant_json.h"
 #include "api/tenant_text.h"
@@ -39,7 +40,7 @@ std::optional<FileState> Load(const std::vector<std::string>& snapshot_files,
                               const std::string& policy_file, std::ostream& err) {
   auto policy = LoadPolicy(policy_file);
   if (!policy) {
-    fmt::print(err, "offcut: {}\n", policy.error().message);
+    fmt::print(err, "offcut: {}\n", PrintableLines(policy.error().message));
     return std::nullopt;
   }
   std::vector<std::string> lines;
@@ -48,7 +49,7 @@ std::optional<FileState> Load(const std::vector<std::string>& snapshot_files,
     lines.emplace_back(line);
   });
   if (!snapshot) {
-    fmt::print(err, "offcut: {}\n", snapshot.error().message);
+    fmt::print(err, "offcut: {}\n", PrintableLines(snapshot.error().message));
     return std::nullopt;
   }
   snapshot->SetPacking(scheduler::RenewedPacking(*snapshot, *policy));
@@ -126,7 +127,7 @@ int ExplainPod(const ExplainSettings& settings, std::ostream& out, std::ostream&
   const std::string name = has_namespace ? settings.pod.substr(slash + 1) : settings.pod;
   const PodEntry* entry = scheduler::FindPodByName(state->snapshot, name_space, name);
   if (entry == nullptr) {
-    fmt::print(err, "offcut: {}\n", NoSuchPod(*state, name_space + "/" + name));
+    fmt::print(err, "offcut: {}\n", Printable(NoSuchPod(*state, name_space + "/" + name)));
     return 1;
   }
   const auto explanation = scheduler::Explain(state->snapshot, entry->pod->uid, state->policy);
@@ -143,7 +144,7 @@ int ShowGpus(const GpusSettings& settings, std::ostream& out, std::ostream& err)
   if (!state) return 1;
   const auto nodes = NodesOf(state->snapshot, settings.nodes);
   if (!nodes) {
-    fmt::print(err, "offcut: {}\n", nodes.error().message);
+    fmt::print(err, "offcut: {}\n", Printable(nodes.error().message));
     return 1;
   }
   if (settings.output == "json") {
@@ -169,7 +170,7 @@ int ShowTenants(const TenantsSettings& settings, std::ostream& out, std::ostream
   const int tenant = tenancy == nullptr ? scheduler::kNoTenant
                                         : quota::FindTenant(*tenancy->tree, settings.tenant);
   if (tenant == scheduler::kNoTenant) {
-    fmt::print(err, "offcut: {}\n", NoSuchTenant(tenancy, settings.tenant));
+    fmt::print(err, "offcut: {}\n", Printable(NoSuchTenant(tenancy, settings.tenant)));
     return 1;
   }
   const auto report = scheduler::ReportTenants(state->snapshot, state->policy, tenant).front();

@@ -56,7 +56,7 @@ std::string Counted(const Items& items, ToText to_text) {
 
 // "GPU 3"; by its UUID where the index is not known.
 std::string GpuText(const scheduler::RecordedDevice& device) {
-  return device.gpu < 0 ? device.uuid : fmt::format("GPU {}", device.gpu);
+  return device.gpu < 0 ? Printable(device.uuid) : fmt::format("GPU {}", device.gpu);
 }
 
 std::string DeviceText(const scheduler::RecordedDevice& device) {
@@ -66,9 +66,9 @@ std::string DeviceText(const scheduler::RecordedDevice& device) {
     case binpack::PieceKind::kSlot:
       return "a slot of " + GpuText(device);
     case binpack::PieceKind::kInstance:
-      return device.start < 0 ? device.profile
-                              : fmt::format("{} at slice {} of {}", device.profile, device.start,
-                                            GpuText(device));
+      return device.start < 0 ? Printable(device.profile)
+                              : fmt::format("{} at slice {} of {}", Printable(device.profile),
+                                            device.start, GpuText(device));
     case binpack::PieceKind::kFraction:
       return fmt::format("{} MiB and {} % of {}", device.memory_mib, device.cores_percent,
                          GpuText(device));
@@ -145,18 +145,21 @@ std::string QuotaOf(const Explanation& explanation) {
 std::string TableOf(const Explanation& explanation, std::size_t nodes_max) {
   const auto nodes = InOrder(explanation);
   std::size_t width = 4;
-  for (const NodeExplanation* node : nodes) width = std::max(width, node->node->name().size());
+  for (const NodeExplanation* node : nodes) {
+    width = std::max(width, Printable(node->node->name()).size());
+  }
   std::string table = fmt::format("\n{:{}}  {:>5}  {:>6}  {}\n", "node", width, "score", "cost",
                                   "terms, or why not");
   for (const NodeExplanation* node : nodes) {
     if (nodes_max-- == 0) break;
+    const std::string name = Printable(node->node->name());
     if (node->verdict.fits()) {
-      table += fmt::format("{:{}}  {:>5}  {:>6}  {}\n", node->node->name(), width, node->score,
-                           node->cost.cost, TermsText(*node));
+      table += fmt::format("{:{}}  {:>5}  {:>6}  {}\n", name, width, node->score, node->cost.cost,
+                           TermsText(*node));
     } else {
       const auto& info = scheduler::InfoOf(node->verdict.reason);
-      table += fmt::format("{:{}}  {:>5}  {:>6}  {} ({})\n", node->node->name(), width, "-", "-",
-                           info.text, info.code);
+      table += fmt::format("{:{}}  {:>5}  {:>6}  {} ({})\n", name, width, "-", "-", info.text,
+                           info.code);
     }
   }
   return table;
@@ -212,7 +215,7 @@ std::string AsksOf(const scheduler::Pod& pod) {
   std::string text = Joined(
       pod.request.devices,
       [](const scheduler::ResourceCount& asked) {
-        return fmt::format("{} x {}", asked.count, asked.resource);
+        return fmt::format("{} x {}", asked.count, Printable(asked.resource));
       },
       " + ");
   if (!text.empty() && !pod.request.fractions.empty()) text += " + ";
@@ -234,7 +237,7 @@ std::string PrintExplanation(const Explanation& explanation, const ExplanationLi
       fmt::format("pod {}/{}{} asks for {}; priority {}\n", Printable(pod.name_space),
                   Printable(pod.name), of_tenant, AsksOf(pod), pod.priority);
   if (explanation.phase != PodPhase::kPending) {
-    text += fmt::format("{} on {}\n", NameOf(explanation.phase), explanation.node_name);
+    text += fmt::format("{} on {}\n", NameOf(explanation.phase), Printable(explanation.node_name));
     const std::string held = explanation.record ? DevicesText(*explanation.record) : "";
     if (!held.empty()) {
       text += "holds " + held + "\n";
@@ -259,7 +262,7 @@ std::string PrintExplanation(const Explanation& explanation, const ExplanationLi
         scheduler::RecordOf(chosen->node->inventory, pod, chosen->cost.placement,
                             scheduler::ChargeOn(*chosen->node, chosen->cost.placement));
     text += fmt::format("it fits on {} of {} nodes; would go to {}", fitting,
-                        explanation.nodes.size(), explanation.node_name);
+                        explanation.nodes.size(), Printable(explanation.node_name));
     text += record.devices.empty() ? "\n" : fmt::format(" and get {}\n", DevicesText(record));
   } else {
     text += fmt::format("fits nowhere. 0/{} nodes are available: {}.\n", explanation.nodes.size(),

@@ -25,8 +25,8 @@ inline constexpr int kPictureColumnsMin = 80;
 inline constexpr int kPictureColumnsMax = 400;
 
 // UTF-8 lines, each of at most `columns` columns and ended by a newline: the nodes in the order of
-// their names, a line of totals, and a legend. Texts that came from outside are reduced to
-// printable ASCII, so that no label can steer a terminal.
+// their names, a line of totals, and a legend. Texts that came from outside are
+// printable (api/printable.h): no label can steer a terminal.
 std::string DrawGpus(const scheduler::Snapshot& snapshot, const GpuPictureStyle& style = {});
 
 // The same for some nodes, in their order.

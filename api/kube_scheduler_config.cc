@@ -17,6 +17,7 @@
 #include <fmt/ostream.h>
 #include <nlohmann/json.hpp>
 
+#include "api/printable.h"
 #include "api/state_files.h"
 #include "binpack/gpu_model.h"
 
@@ -259,7 +260,7 @@ int PrintKubeSchedulerConfig(const KubeSchedulerSettings& settings, std::ostream
     text = std::unexpected(policy.error());
   }
   if (!text) {
-    fmt::print(err, "offcut: {}\n", text.error().message);
+    fmt::print(err, "offcut: {}\n", PrintableLines(text.error().message));
     return 1;
   }
   out << *text;

@@ -12,6 +12,7 @@
 
 #include "api/extender_types.h"
 #include "api/log_sink.h"
+#include "api/printable.h"
 
 namespace offcut::api {
 namespace {
@@ -21,17 +22,9 @@ class PlainMessage : public spdlog::custom_flag_formatter {
  public:
   void format(const spdlog::details::log_msg& message, const std::tm&,
               spdlog::memory_buf_t& line) override {
-    const std::string_view text(message.payload.data(), message.payload.size());
-    for (std::size_t i = 0; i < text.size(); ++i) {
-      const auto byte = static_cast<unsigned char>(text[i]);
-      const auto next = i + 1 < text.size() ? static_cast<unsigned char>(text[i + 1]) : '\0';
-      if (byte == 0xC2 && next >= 0x80 && next < 0xA0) {  // U+0080 to U+009F, in UTF-8
-        line.push_back('?');
-        ++i;
-      } else {
-        line.push_back(byte < 0x20 || byte == 0x7F ? '?' : text[i]);
-      }
-    }
+    const std::string text =
+        Printable(std::string_view(message.payload.data(), message.payload.size()));
+    line.append(text.data(), text.data() + text.size());
   }
   std::unique_ptr<custom_flag_formatter> clone() const override {
     return std::make_unique<PlainMessage>();

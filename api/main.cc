@@ -16,6 +16,7 @@
 #include "api/gpu_picture.h"
 #include "api/kube_scheduler_config.h"
 #include "api/policy_command.h"
+#include "api/printable.h"
 #include "api/serve.h"
 #include "api/simulate_command.h"
 #include "api/simulate_mig_command.h"
@@ -498,7 +499,8 @@ int ReportUsage(const CLI::App& app, const CLI::ParseError& error) {
     text =
         fmt::format("unknown {} {}", is_option ? "option" : "command or argument", unknown.front());
   }
-  fmt::print(stderr, "offcut: {}\nRun with --help for what there is.\n", text);
+  fmt::print(stderr, "offcut: {}\nRun with --help for what there is.\n",
+             offcut::api::PrintableLines(text));
   return kUsageError;
 }
 

@@ -18,6 +18,7 @@
 #include "api/policy_check.h"
 #include "api/policy_file.h"
 #include "api/policy_schema.h"
+#include "api/printable.h"
 #include "api/state_files.h"
 #include "scheduler/snapshot.h"
 
@@ -55,23 +56,15 @@ std::expected<std::string, Error> ReadPolicyText(const std::string& file, std::i
   return ReadAll(stream);
 }
 
-// A pointer or a file name may hold what would break the line: shown as JSON would escape it.
-std::string OnOneLine(std::string_view text) {
-  if (std::ranges::none_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x20; })) {
-    return std::string(text);
-  }
-  const std::string quoted = Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
-  return quoted.substr(1, quoted.size() - 2);
-}
-
+// A pointer, a message or a file name may hold what would break the line.
 std::string ToLine(const PolicyError& error) {
-  std::string line = OnOneLine(error.file) + ":" + std::to_string(error.line) + ":" +
+  std::string line = error.file + ":" + std::to_string(error.line) + ":" +
                      std::to_string(error.column) + (error.is_warning ? ": warning " : ": error ") +
                      std::string(CodeText(error.code)) + ": ";
-  if (!error.pointer.empty()) line += OnOneLine(error.pointer) + ": ";
+  if (!error.pointer.empty()) line += error.pointer + ": ";
   line += error.message;
   if (!error.suggestion.empty()) line += " (did you mean " + Quoted(error.suggestion) + "?)";
-  return line;
+  return Printable(line);
 }
 
 Json ToJson(const PolicyError& error) {
@@ -136,7 +129,7 @@ void ReportText(std::span<const FileResult> results, std::ostream& out) {
   for (const FileResult& result : results) {
     for (const PolicyError& error : result.errors) out << ToLine(error) << '\n';
     for (const PolicyError& warning : result.warnings) out << ToLine(warning) << '\n';
-    if (result.IsValid()) out << OnOneLine(result.name) << ": valid\n";
+    if (result.IsValid()) out << Printable(result.name) << ": valid\n";
   }
 }
 
@@ -178,7 +171,8 @@ int ValidatePolicies(const ValidateSettings& settings, std::span<const std::stri
   for (const std::string& file : settings.files) {
     results.push_back(ValidateFile(file, settings.snapshot_files, strategies, in, err));
     if (results.back().read_error) {
-      err << OnOneLine(results.back().name) << ": " << results.back().read_error->message << '\n';
+      err << Printable(results.back().name) << ": "
+          << PrintableLines(results.back().read_error->message) << '\n';
     }
   }
   if (settings.report == PolicyReport::kJson) {

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "api/printable.h"
+
 namespace offcut::api {
 
 std::string_view CodeText(PolicyErrorCode code) {
@@ -53,7 +55,7 @@ std::string OneLineOf(const PolicyError& error) {
   if (!error.pointer.empty()) line += error.pointer + ": ";
   line += error.message;
   if (!error.suggestion.empty()) line += fmt::format(" (did you mean \"{}\"?)", error.suggestion);
-  return line;
+  return Printable(line);
 }
 
 void ErrorList::Add(const Place& place, PolicyErrorCode code, std::string message,

@@ -19,6 +19,7 @@
 #include "api/metrics.h"
 #include "api/packing_renewal.h"
 #include "api/policy_reload.h"
+#include "api/printable.h"
 #include "api/routes.h"
 #include "api/server.h"
 #include "api/state_files.h"
@@ -170,7 +171,7 @@ void Drain(const ServeSettings& settings, World& world, Servers& servers) {
 }
 
 int Fail(const Error& error, std::ostream& err) {
-  fmt::print(err, "offcut: {}\n", error.message);
+  fmt::print(err, "offcut: {}\n", PrintableLines(error.message));
   return 1;
 }
 

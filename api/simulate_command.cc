@@ -10,6 +10,7 @@
 
 #include "api/churn_report.h"
 #include "api/churn_simulation.h"
+#include "api/printable.h"
 #include "api/simulation_policy.h"
 #include "api/simulation_report.h"
 #include "scheduler/demand.h"
@@ -65,11 +66,12 @@ std::expected<SimulationReport, Error> RunSimulation(const SimulationInput& inpu
 
 int Simulate(const SimulateSettings& settings, std::ostream& out, std::ostream& err) {
   const auto fail = [&](const Error& error) {
-    fmt::print(err, "offcut: {}\n", error.message);
+    fmt::print(err, "offcut: {}\n", PrintableLines(error.message));
     return 1;
   };
-  const auto input = ReadSimulationInput(
-      settings.files, [&](std::string_view line) { fmt::print(err, "offcut: {}\n", line); });
+  const auto input = ReadSimulationInput(settings.files, [&](std::string_view line) {
+    fmt::print(err, "offcut: {}\n", Printable(line));
+  });
   if (!input) return fail(input.error());
   constexpr std::size_t step = 500;
   const bool shows_progress = isatty(STDERR_FILENO) == 1;

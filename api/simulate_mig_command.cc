@@ -22,6 +22,7 @@
 #include "api/error.h"
 #include "api/mig_churn.h"
 #include "api/mig_mix.h"
+#include "api/printable.h"
 
 namespace offcut::api {
 namespace {
@@ -252,12 +253,12 @@ double ConfidenceHalfWidth(const std::vector<double>& values) {
 int SimulateMig(const MigSimulationSettings& settings, std::ostream& out, std::ostream& err) {
   const auto model = FindMigModel(settings.model);
   if (!model) {
-    fmt::print(err, "offcut: {}\n", model.error().message);
+    fmt::print(err, "offcut: {}\n", PrintableLines(model.error().message));
     return 1;
   }
   const auto rows = RunAll(settings, **model);
   if (!rows) {
-    fmt::print(err, "offcut: {}\n", rows.error().message);
+    fmt::print(err, "offcut: {}\n", PrintableLines(rows.error().message));
     return 1;
   }
   if (settings.output == "json") {

@@ -11,6 +11,7 @@
 #include "api/kube_config.h"
 #include "api/object_files.h"
 #include "api/policy_file.h"
+#include "api/printable.h"
 #include "binpack/strategy.h"
 
 namespace offcut::api {
@@ -28,7 +29,7 @@ std::string ToLine(const ObjectProblem& problem) {
 // What is wrong with a file that is no dump of a cluster is the same for each of its objects.
 void LogProblems(const std::vector<ObjectProblem>& problems, const LogLine& log) {
   const std::size_t count = std::min(problems.size(), kProblemsLoggedMax);
-  for (std::size_t i = 0; i < count; ++i) log(ToLine(problems[i]));
+  for (std::size_t i = 0; i < count; ++i) log(Printable(ToLine(problems[i])));
   if (problems.size() > count) log(fmt::format("... and {} more", problems.size() - count));
 }
 
@@ -66,7 +67,7 @@ std::expected<scheduler::Snapshot, Error> LoadSnapshot(std::span<const std::stri
   auto objects = ReadObjectFiles(paths, policy.resources);
   if (!objects) return std::unexpected(objects.error());
   LogProblems(objects->problems, log);
-  for (const std::string& warning : objects->warnings) log(warning);
+  for (const std::string& warning : objects->warnings) log(Printable(warning));
   if (objects->nodes.empty()) return std::unexpected(NoNodeError(*objects));
   scheduler::Snapshot snapshot;
   for (auto& node : objects->nodes) snapshot.PutNode(std::move(node));

@@ -8,8 +8,8 @@
 //     3 quota.wait  the pod's tenant has used up its quota and what it may borrow
 //     oldest: ml/train-1, ml/train-2, ml/train-3
 //
-// Devices are printed as GPUs, with up to two decimals. Texts that came from outside are reduced to
-// printable ASCII.
+// Devices are printed as GPUs, with up to two decimals. Texts that came from outside are
+// printable (api/printable.h).
 // Pure; deterministic.
 #pragma once
 

@@ -149,7 +149,7 @@ TEST(ExplainTextTest, SaysWhatElseMayKeepAPodWaiting) {
   EXPECT_THAT(PrintExplanation(
                   scheduler::Explain(SnapshotOf({WholeInventory("a", 1)}, {pod}), "uid-one", {})),
               AllOf(HasSubstr("The pod selects nodes itself"),
-                    HasSubstr("kube-scheduler said last: 0/1 nodes are available?[2J\n")));
+                    HasSubstr("kube-scheduler said last: 0/1 nodes are available\\u001b[2J\n")));
 }
 
 TEST(ExplainTextTest, GivesProgramsEachGpusStateAndTheTerms) {

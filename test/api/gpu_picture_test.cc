@@ -292,7 +292,7 @@ TEST(GpuPictureTest, NoTextFromOutsideSteersTheTerminal) {
   node.devices.gpus[0].product = "T4\x1b[2J\xc3\xa9";
   EXPECT_EQ(NodesOf(PictureOf({node}, {}, {.columns = 80})),
             R"(
-whole-1  1 x T4?[2J??, whole                                          0 % held
+whole-1  1 x T4\u001b[2Jé, whole                                      0 % held
   0  │· free                                                                 │
 )");
 }

@@ -128,6 +128,21 @@ TEST_F(PolicyCommandTest, KeepsALineFeedInAKeyOffTheOutput) {
   EXPECT_EQ(Run({file}).out, file + ":3:1: error unknown-field: /a\\nb: there is no such field\n");
 }
 
+// A key, a value and a name of a pool, each with what would turn or steer a terminal's line.
+TEST_F(PolicyCommandTest, LetsNoTextOfThePolicySteerTheTerminal) {
+  const std::string file = Write(
+      std::string(kValid) +
+      "\"k\\u202ey\": 1\npacking: {strategy: \"s\\x9b31m\"}\n"
+      "tenants: [{name: a, quotas: [{pool: \"p\\e[2J\\u2066\", guarantee: {devices: 1}}]}]\n");
+  const std::string out = Run({file}).out;
+  EXPECT_THAT(out, HasSubstr(R"(/k\u202ey: )"));
+  EXPECT_THAT(out, HasSubstr(R"(s\u009b31m)"));
+  EXPECT_THAT(out, HasSubstr(R"(p\u001b[2J\u2066)"));
+  for (const char* raw : {"\u202e", "\u009b", "\x1b", "\u2066"}) {
+    EXPECT_THAT(out, ::testing::Not(HasSubstr(raw)));
+  }
+}
+
 TEST_F(PolicyCommandTest, ReportsAllFilesInOneJsonObject) {
   const std::string valid = Write(kValid);
   const std::string invalid = Write(std::string(kValid) + "packin: {}\nx: 1\n");
