@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <map>
+#include <set>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "api/document.h"
 #include "api/policy_quota.h"
@@ -69,15 +72,62 @@ class Findings {
   ErrorList errors_;
 };
 
+std::string PointerOf(const Tenancy& tenancy, std::size_t tenant) {
+  return "/tenants/" + std::to_string(tenancy.tree->tenants[tenant].spec);
+}
+
 void CheckTenants(const Tenancy& tenancy, Findings& findings) {
   const std::vector<bool> reachable = Reachable(tenancy);
   for (std::size_t t = 0; t < reachable.size(); ++t) {
     if (reachable[t]) continue;
-    findings.Add("/tenants/" + std::to_string(tenancy.tree->tenants[t].spec),
-                 PolicyErrorCode::kUnreachableTenant,
+    findings.Add(PointerOf(tenancy, t), PolicyErrorCode::kUnreachableTenant,
                  "no pod can be of tenant " + Quoted(tenancy.tree->tenants[t].name) +
                      ": neither it nor a tenant below it has namespaces, labelNamespaces or "
                      "queues");
+  }
+}
+
+// A tenant without parent borrows of nobody, and nobody stands beside it to lend to.
+void CheckRoot(const quota::TenantSpec& spec, const std::string& pointer, Findings& findings) {
+  const auto add = [&](const std::string& below, std::string_view what) {
+    findings.Add(pointer + below, PolicyErrorCode::kNoEffect,
+                 "changes nothing: tenant " + Quoted(spec.name) + " has no parent, and so " +
+                     std::string(what));
+  };
+  if (spec.weight_micro != quota::kWeightOne) add("/weight", "borrows of nobody");
+  std::vector<std::string_view> pools;  // of the entries until here
+  std::set<std::string> said;
+  for (const quota::QuotaSpec& quota : spec.quotas) {
+    if (std::ranges::count(pools, quota.pool) == 0) pools.push_back(quota.pool);
+    const std::string entry = "/quotas/" + std::to_string(pools.size() - 1);
+    if (quota.borrowing_limit && said.insert(entry + "/borrowingLimit").second) {
+      add(entry + "/borrowingLimit", "borrows of nobody");
+    }
+    if (quota.lending_limit && said.insert(entry + "/lendingLimit").second) {
+      add(entry + "/lendingLimit", "lends to nobody but those below it");
+    }
+  }
+}
+
+void CheckLimits(const Tenancy& tenancy, Findings& findings) {
+  for (std::size_t t = 0; t < tenancy.tree->tenants.size(); ++t) {
+    if (tenancy.tree->Parent(static_cast<int>(t)) >= 0) continue;
+    const int spec = tenancy.tree->tenants[t].spec;
+    CheckRoot(tenancy.specs[static_cast<std::size_t>(spec)], PointerOf(tenancy, t), findings);
+  }
+}
+
+void CheckLabelNamespaces(const Tenancy& tenancy, Findings& findings) {
+  for (const auto& [name, tenants] : tenancy.by_label_in) {
+    if (tenancy.by_namespace.contains(name) || tenants.empty()) continue;
+    const auto first = std::ranges::min(tenants, {}, [&](int tenant) {
+      return tenancy.tree->tenants[static_cast<std::size_t>(tenant)].spec;
+    });
+    findings.Add(PointerOf(tenancy, static_cast<std::size_t>(first)) + "/labelNamespaces",
+                 PolicyErrorCode::kUnownedNamespace,
+                 "namespace " + Quoted(name) +
+                     " is in no tenant's namespaces: a pod there that names none by its label is "
+                     "held to no quota");
   }
 }
 
@@ -105,6 +155,8 @@ std::vector<PolicyError> CheckPolicy(std::string_view text, std::string_view fil
   // Errors first: should there be too many findings, those that come last are not told.
   if (snapshot != nullptr) CheckCluster(*policy.tenancy, *snapshot, findings);
   CheckTenants(*policy.tenancy, findings);
+  CheckLimits(*policy.tenancy, findings);
+  CheckLabelNamespaces(*policy.tenancy, findings);
   return std::move(findings).InOrderOfText();
 }
 

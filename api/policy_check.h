@@ -1,5 +1,6 @@
-// What is odd in a policy that reads well: tenants that no pod can be of, and, beside a cluster,
-// guarantees beyond it and pools without GPUs.
+// What is odd in a policy that reads well: tenants that no pod can be of, limits and weights that
+// change nothing, namespaces whose pods need only leave their label out to be held to nothing, and,
+// beside a cluster, guarantees beyond it and pools without GPUs.
 // Pure.
 #pragma once
 

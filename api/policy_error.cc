@@ -38,6 +38,10 @@ std::string_view CodeText(PolicyErrorCode code) {
       return "conflict";
     case PolicyErrorCode::kUnreachableTenant:
       return "unreachable-tenant";
+    case PolicyErrorCode::kNoEffect:
+      return "no-effect";
+    case PolicyErrorCode::kUnownedNamespace:
+      return "unowned-namespace";
     case PolicyErrorCode::kBeyondCluster:
       return "beyond-cluster";
     case PolicyErrorCode::kEmptyPool:

@@ -27,9 +27,11 @@ enum class PolicyErrorCode {
   kNameConflict,  // two resources with one name
   kConflict,      // fields that do not go together
   kUnreachableTenant,
-  kBeyondCluster,  // more is guaranteed than the cluster has
-  kEmptyPool,      // no node has a GPU of it
-  kTooManyErrors,  // the last of kMaxPolicyErrors + 1: there may be more
+  kNoEffect,          // what is said changes nothing where it stands
+  kUnownedNamespace,  // pods of it may name a tenant, and those that name none are of none
+  kBeyondCluster,     // more is guaranteed than the cluster has
+  kEmptyPool,         // no node has a GPU of it
+  kTooManyErrors,     // the last of kMaxPolicyErrors + 1: there may be more
 };
 
 // Returns the code as it is printed: "unknown-field". Stable: scripts may compare it.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -86,6 +87,16 @@ std::optional<std::int64_t> ReadGpus(const Value& value, const Place& place, Err
                "got " + Describe(value) +
                    ", allowed a fraction of a GPU, \"1/7\", or GPUs from 0 to " +
                    std::to_string(kMaxQuotaGpus));
+    return std::nullopt;
+  }
+  const auto* real = std::get_if<double>(&value.content);
+  const bool is_integer = std::holds_alternative<std::int64_t>(value.content) ||
+                          (real != nullptr && *real == std::trunc(*real));
+  if (!is_integer) {
+    RefuseType(value, place,
+               "GPUs as an integer from 0 to " + std::to_string(kMaxQuotaGpus) +
+                   ", or a fraction as a string: \"1/2\"",
+               errors);
     return std::nullopt;
   }
   const auto gpus = ReadInt64(value, place, {0, kMaxQuotaGpus}, errors);

@@ -244,6 +244,61 @@ TEST_F(PolicyCommandTest, WarnsOfATenantThatNoPodCanBeOf) {
   EXPECT_EQ(json["files"][0]["warnings"][0]["code"], "unreachable-tenant");
 }
 
+TEST_F(PolicyCommandTest, WarnsOfLimitsThatChangeNothing) {
+  const std::string file = Write(
+      std::string(kValid) +
+      "tenants:\n"
+      "- name: all\n"
+      "  weight: 2\n"
+      "  quotas:\n"
+      "  - {pool: default, guarantee: {devices: 8}}\n"
+      "  - pool: \"*\"\n"
+      "    guarantee: {devices: 8}\n"
+      "    borrowingLimit: {devices: 1, memoryMiB: 1}\n"
+      "    lendingLimit: {devices: 1}\n"
+      "- name: a\n"
+      "  parent: all\n"
+      "  weight: 2\n"
+      "  namespaces: [a]\n"
+      "  quotas: [{pool: default, borrowingLimit: {devices: 1}, lendingLimit: {devices: 1}}]\n");
+  const std::string says = ": changes nothing: tenant \"all\" has no parent, and so ";
+  EXPECT_EQ(Run({file}).out,
+            file + ":5:11: warning no-effect: /tenants/0/weight" + says + "borrows of nobody\n" +
+                file + ":10:21: warning no-effect: /tenants/0/quotas/1/borrowingLimit" + says +
+                "borrows of nobody\n" + file +
+                ":11:19: warning no-effect: /tenants/0/quotas/1/lendingLimit" + says +
+                "lends to nobody but those below it\n" + file + ": valid\n");
+}
+
+// A pod of lab that has no label is of no tenant, and one of shared is of a.
+TEST_F(PolicyCommandTest, WarnsOfNamespacesThatAreNobodysButByLabel) {
+  const std::string file = Write(std::string(kValid) +
+                                 "tenants:\n"
+                                 "- {name: a, namespaces: [shared]}\n"
+                                 "- {name: b, labelNamespaces: [shared, lab]}\n"
+                                 "- {name: c, labelNamespaces: [lab]}\n");
+  EXPECT_EQ(
+      Run({file}).out,
+      file +
+          ":5:30: warning unowned-namespace: /tenants/1/labelNamespaces: namespace \"lab\" is "
+          "in no tenant's namespaces: a pod there that names none by its label is held to no "
+          "quota\n" +
+          file + ": valid\n");
+}
+
+TEST_F(PolicyCommandTest, SaysHowToWriteAPartOfAGpu) {
+  for (const char* devices : {"0.5", "true", "[1]"}) {
+    const std::string file = Write(std::string(kValid) +
+                                   "tenants: [{name: a, namespaces: [a], quotas: [{pool: default, "
+                                   "guarantee: {devices: " +
+                                   devices + "}}]}]\n");
+    EXPECT_THAT(Run({file}).out,
+                HasSubstr("allowed GPUs as an integer from 0 to 1000000, or a fraction as a "
+                          "string: \"1/2\"\n"))
+        << devices;
+  }
+}
+
 TEST_F(PolicyCommandTest, TellsErrorsHoweverManyWarningsThereAre) {
   std::string text = Guarantees("2", "3");
   for (std::size_t i = 0; i < kMaxPolicyErrors; ++i) {
