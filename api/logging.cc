@@ -127,8 +127,8 @@ void LogRefusedRequest(std::string_view verb, int status, std::string_view body)
   spdlog::info("{}: answered {}: {}", verb, status, body.substr(0, kLogBodyBytesMax));
 }
 
-void LogUnreadablePod(std::string_view verb, std::string_view problem) {
-  spdlog::info("{}: pod cannot be read: {}", verb, problem.substr(0, kLogBodyBytesMax));
+void LogUnreadablePod(std::string_view verb, std::string_view name, std::string_view problem) {
+  spdlog::info("{} {}: pod cannot be read: {}", verb, name, problem.substr(0, kLogBodyBytesMax));
 }
 
 }  // namespace offcut::api

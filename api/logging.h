@@ -59,9 +59,10 @@ void LogTargetWorkload(std::string_view hash, std::size_t classes, std::int64_t 
 
 // "filter: answered 400: {...}"; at most kLogBodyBytesMax of the body.
 void LogRefusedRequest(std::string_view verb, int status, std::string_view body);
-// "filter: pod cannot be read: Pod.spec.containers[0]..."
-void LogUnreadablePod(std::string_view verb, std::string_view problem);
+// "filter team-a/train-7: pod cannot be read: Pod.spec.containers[0]..."
+void LogUnreadablePod(std::string_view verb, std::string_view name, std::string_view problem);
 
+inline constexpr std::size_t kLogNameBytesMax = 253;  // as long as names may be
 inline constexpr std::size_t kLogBodyBytesMax = 512;
 
 }  // namespace offcut::api

@@ -22,6 +22,7 @@
 #include "api/logging.h"
 #include "api/packing_renewal.h"
 #include "api/pod_json.h"
+#include "api/printable.h"
 #include "scheduler/decision.h"
 
 namespace offcut::api {
@@ -69,16 +70,32 @@ ExtenderReader& ThreadsReader() {
   return reader;
 }
 
-// Requires: `text` is followed by kBodyPaddingBytes, as any part of a body is.
-std::expected<Pod, Error> ReadPod(std::string_view text, const scheduler::Policy& policy) {
+// "team-a/train-7", as far as what cannot be read as a pod says who it is: "?" where it does not.
+std::string WhoseNameIs(simdjson::dom::element element) {
+  const auto member = [&](std::string_view key) {
+    std::string_view text;
+    const bool is_text = element["metadata"][key].get(text) == simdjson::SUCCESS;
+    return std::string(is_text ? CutText(text, kLogNameBytesMax) : "?");
+  };
+  return member("namespace") + "/" + member("name");
+}
+
+// Logs what cannot be read. Requires: `text` is followed by kBodyPaddingBytes, as any part of a
+// body is.
+std::expected<Pod, Error> ReadPod(std::string_view text, const scheduler::Policy& policy,
+                                  ExtenderVerb verb) {
+  const auto refuse = [&](std::string_view name, Error error) {
+    LogUnreadablePod(NameOf(verb), name, error.message);
+    return std::unexpected(std::move(error));
+  };
   thread_local simdjson::dom::parser parser;
   simdjson::dom::element element;
   if (const auto code = parser.parse(text.data(), text.size(), false).get(element)) {
-    return std::unexpected(Error{ErrorKind::kBadRequest, simdjson::error_message(code)});
+    return refuse("?/?", {ErrorKind::kBadRequest, simdjson::error_message(code)});
   }
   auto parsed = ParsePod(element, policy.resources);
   if (!parsed) {
-    return std::unexpected(Error{parsed.error().kind, "Pod." + parsed.error().message});
+    return refuse(WhoseNameIs(element), {parsed.error().kind, "Pod." + parsed.error().message});
   }
   return std::move(parsed->pod);
 }
@@ -163,11 +180,8 @@ HttpResponse AnswerFilter(const ExtenderContext& context, std::string_view body)
   if (!args->pod) return ErrorAnswer(400, "Pod is missing");
   const std::vector<std::string>* node_names = NodeNamesOf(*args);
   if (node_names == nullptr) return FilterError("neither Nodes nor NodeNames is set");
-  auto pod = ReadPod(*args->pod, context.policy);
-  if (!pod) {
-    LogUnreadablePod("filter", pod.error().message);
-    return FilterError(std::move(pod.error().message));
-  }
+  auto pod = ReadPod(*args->pod, context.policy, ExtenderVerb::kFilter);
+  if (!pod) return FilterError(std::move(pod.error().message));
   const auto snapshot = context.store.Read();
   const auto verdicts = context.decisions.Filter(*snapshot, *pod, *node_names);
   const auto refusals = CountRefusals(verdicts);
@@ -191,8 +205,7 @@ HttpResponse AnswerPrioritize(const ExtenderContext& context, std::string_view b
   if (!args->pod) return ErrorAnswer(400, "Pod is missing");
   const std::vector<std::string>* node_names = NodeNamesOf(*args);
   if (node_names == nullptr) return JsonAnswer(Print(HostPriorityList()));
-  auto pod = ReadPod(*args->pod, context.policy);
-  if (!pod) LogUnreadablePod("prioritize", pod.error().message);
+  auto pod = ReadPod(*args->pod, context.policy, ExtenderVerb::kPrioritize);
   const auto scores = pod ? context.decisions.Score(*context.store.Read(), *pod, *node_names)
                           : std::vector<std::int64_t>(node_names->size(), 0);
   HostPriorityList list(node_names->size());
@@ -244,8 +257,7 @@ HttpResponse AnswerPreempt(const ExtenderContext& context, std::string_view body
   if (!args->pod) return ErrorAnswer(400, "Pod is missing");
   const auto& victims = args->node_name_to_meta_victims ? args->node_name_to_meta_victims
                                                         : args->node_name_to_victims;
-  const auto pod = ReadPod(*args->pod, context.policy);
-  if (!pod) LogUnreadablePod("preempt", pod.error().message);
+  const auto pod = ReadPod(*args->pod, context.policy, ExtenderVerb::kPreempt);
   if (!victims || !pod) return JsonAnswer(Print(ExtenderPreemptionResult()));
   const auto snapshot = context.store.Read();
   auto candidates = ToCandidates(*victims);

@@ -11,6 +11,7 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include "test/api/extender_world.h"
 #include "test/testing/worlds.h"
 
 namespace offcut::api {
@@ -55,6 +56,25 @@ TEST_F(LoggingTest, LetsNoNameForgeALine) {
   const auto line = nlohmann::json::parse(Logged(LogFormat::kJson, 2, act));
   EXPECT_EQ(line["msg"], "bind a/p\n2026 E forged \"\x1b[31m to n: bound");
   EXPECT_EQ(line["level"], "info");
+}
+
+TEST_F(LoggingTest, NamesThePodThatCannotBeRead) {
+  const auto logged = [](std::string_view verb, const std::string& metadata) {
+    const std::string body = R"({"NodeNames": ["n"], "Pod": {"metadata": )" + metadata +
+                             R"(, "spec": {"containers": [{"name": "c", "resources": {
+                                "limits": {"nvidia.com/gpu": "many"}}}]}}})";
+    return Logged(LogFormat::kText, 2, [&] {
+      ExtenderWorld(::offcut::testing::SnapshotOf({::offcut::testing::WholeInventory("n", 1)}))
+          .Post("/v1/" + std::string(verb), body);
+    });
+  };
+  const std::string known = R"({"name": "train-7", "namespace": "team-a", "uid": "u"})";
+  for (const char* verb : {"filter", "prioritize", "preempt"}) {
+    EXPECT_THAT(logged(verb, known),
+                HasSubstr(std::string(verb) + " team-a/train-7: pod cannot be read: Pod.spec."));
+  }
+  EXPECT_THAT(logged("filter", R"({"name": 7, "uid": "u"})"), HasSubstr("filter ?/?: pod cannot"));
+  EXPECT_THAT(logged("filter", "[]"), HasSubstr("filter ?/?: pod cannot be read: Pod.metadata"));
 }
 
 TEST_F(LoggingTest, IsSilentAboutDecisionsAtVerbosityZero) {
