@@ -73,6 +73,9 @@ struct Metrics::Series {
   prometheus::Counter* gates_lifted = nullptr;
   prometheus::Gauge* leader = nullptr;
   prometheus::Gauge* gated_left_out = nullptr;
+  prometheus::Gauge* policy_read = nullptr;
+  prometheus::Counter* policy_reloads_ok = nullptr;
+  prometheus::Counter* policy_reloads_failed = nullptr;
   prometheus::Counter* log_lines_dropped = nullptr;
   std::vector<prometheus::Counter*> rejections;  // by scheduler::Reason; null: kFits
   std::array<prometheus::Gauge*, scheduler::kPodPhases.size()> pods{};
@@ -153,6 +156,17 @@ Metrics::Metrics(std::string_view version, std::span<const scheduler::ReasonInfo
       &AddFamily(prometheus::BuildGauge(), series_->registry, "offcut_gated_tenants_left_out",
                  "Tenants with gated pods that have no series because there are too many.")
            .Add({});
+  series_->policy_read =
+      &AddFamily(prometheus::BuildGauge(), series_->registry,
+                 "offcut_policy_last_reload_success_timestamp_seconds",
+                 "When the policy file was last read without error, at the start or since, in "
+                 "seconds since 1970; 0: there is none.")
+           .Add({});
+  Series::Counters& reloads =
+      AddFamily(prometheus::BuildCounter(), series_->registry, "offcut_policy_reloads_total",
+                "Changes of the policy file that were looked at, by result.");
+  series_->policy_reloads_ok = &reloads.Add({{"result", "ok"}});
+  series_->policy_reloads_failed = &reloads.Add({{"result", "failed"}});
   series_->ghosts =
       &AddFamily(prometheus::BuildCounter(), series_->registry, "offcut_ledger_ghosts_total",
                  "Pods that had gone unseen, found by a relist.")
@@ -230,6 +244,14 @@ void Metrics::SetGatedPods(const std::map<std::string, std::uint64_t, std::less<
     gauge->Set(static_cast<double>(each->second));
   }
   series_->gated_left_out->Set(static_cast<double>(by_tenant.size() - shown));
+}
+
+void Metrics::PolicyRead(std::chrono::system_clock::time_point when) {
+  series_->policy_read->Set(std::chrono::duration<double>(when.time_since_epoch()).count());
+}
+
+void Metrics::CountPolicyReload(bool is_ok) {
+  (is_ok ? series_->policy_reloads_ok : series_->policy_reloads_failed)->Increment();
 }
 
 void Metrics::SetNodes(std::uint64_t count) { series_->nodes->Set(static_cast<double>(count)); }

@@ -5,6 +5,7 @@
 // All members may be called from any thread.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -63,6 +64,11 @@ class Metrics {
   // series; offcut_gated_tenants_left_out counts the others.
   void CountLiftedGate();
   void SetGatedPods(const std::map<std::string, std::uint64_t, std::less<>>& by_tenant);
+
+  // offcut_policy_last_reload_success_timestamp_seconds: when the policy was last read well, at the
+  // start or since. offcut_policy_reloads_total{result}: changes of its file, by "ok" or "failed".
+  void PolicyRead(std::chrono::system_clock::time_point when);
+  void CountPolicyReload(bool is_ok);
 
   // offcut_nodes, offcut_pods{phase}.
   void SetNodes(std::uint64_t count);

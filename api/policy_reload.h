@@ -5,6 +5,9 @@
 // What else a policy says (resources, packing, the scheduler's contract) is read at the start
 // alone: what nodes and pods were read by, and what replicas agree on, does not change under a
 // decision.
+//
+// Each change that has been looked at is counted, as good or as wrong
+// (offcut_policy_reloads_total).
 #pragma once
 
 #include <chrono>
@@ -12,8 +15,10 @@
 #include <functional>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <thread>
 
+#include "api/metrics.h"
 #include "scheduler/policy.h"
 #include "scheduler/state_store.h"
 
@@ -25,10 +30,11 @@ inline constexpr std::chrono::milliseconds kPolicyLookPeriod{2'000};
 
 class PolicyReload {
  public:
-  // `policy`: as it was read from the file at the start. `changed`: called after each change of the
-  // state, on the object's thread; may be empty. `store` outlives the object.
+  // `policy`: as it was read from the file just now. `changed`: called after each change of the
+  // state, on the object's thread; may be empty. `store` and `metrics` outlive the object.
   PolicyReload(std::string path, scheduler::Policy policy, scheduler::StateStore& store,
-               std::function<void()> changed, std::chrono::milliseconds period = kPolicyLookPeriod);
+               Metrics& metrics, std::function<void()> changed,
+               std::chrono::milliseconds period = kPolicyLookPeriod);
   PolicyReload(const PolicyReload&) = delete;
   PolicyReload& operator=(const PolicyReload&) = delete;
   ~PolicyReload();
@@ -36,15 +42,18 @@ class PolicyReload {
  private:
   void Run();
   void Look();
+  void Fail(std::string_view why);
+  void Take(scheduler::Policy policy);
 
   const std::string path_;
   scheduler::Policy policy_;      // the last one that was good
   const std::string fixed_part_;  // of the one that runs: what a restart would change
   scheduler::StateStore& store_;
+  Metrics& metrics_;
   const std::function<void()> changed_;
   const std::chrono::milliseconds period_;
   std::string seen_;  // at the last look
-  std::string text_;  // as it was last read: the same at two looks
+  std::string text_;  // as it was last read: the same at two looks; empty: not since the start
   std::mutex mutex_;  // guards what follows
   std::condition_variable wake_;
   bool ends_ = false;

@@ -288,7 +288,7 @@ int Serve(const ServeSettings& settings, std::ostream& out, std::ostream& err) {
   if (world.cluster != nullptr) world.cluster->StartWatches();
   std::optional<PolicyReload> reload;
   if (!settings.policy_file.empty()) {
-    reload.emplace(settings.policy_file, world.policy, world.store, [&world] {
+    reload.emplace(settings.policy_file, world.policy, world.store, world.metrics, [&world] {
       if (world.cluster != nullptr) world.cluster->QuotasChanged();
     });
   }
