@@ -112,8 +112,8 @@ void CheckRoot(const quota::TenantSpec& spec, const std::string& pointer, Findin
 void CheckLimits(const Tenancy& tenancy, Findings& findings) {
   for (std::size_t t = 0; t < tenancy.tree->tenants.size(); ++t) {
     if (tenancy.tree->Parent(static_cast<int>(t)) >= 0) continue;
-    const int spec = tenancy.tree->tenants[t].spec;
-    CheckRoot(tenancy.specs[static_cast<std::size_t>(spec)], PointerOf(tenancy, t), findings);
+    const quota::TenantSpec& spec = tenancy.specs[tenancy.tree->tenants[t].spec];
+    CheckRoot(spec, PointerOf(tenancy, t), findings);
   }
 }
 
