@@ -114,6 +114,7 @@ void Cluster::Stop() {
     pods_.reset();
     admissions_.reset();
     resource_quotas_.reset();
+    disruption_budgets_.reset();
     if (election_ == nullptr) return ended.set_value();
     if (binder_.MayStillBind()) {
       spdlog::warn("lease not given back: a binding of unknown outcome may still be carried out");
@@ -142,6 +143,9 @@ void Cluster::StartWatches() {
     resource_quotas_ = std::make_unique<ResourceQuotas>(*client_, context_.store, context_.policy,
                                                         context_.metrics, settings_.list_watch);
     resource_quotas_->Start();
+    disruption_budgets_ = std::make_unique<DisruptionBudgets>(
+        *client_, context_.store, context_.metrics, settings_.list_watch);
+    disruption_budgets_->Start();
     if (label_) label_->Set(false);  // of an earlier life
     if (election_ != nullptr) election_->Start();
   });

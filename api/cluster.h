@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "api/binder.h"
+#include "api/disruption_budgets.h"
 #include "api/error.h"
 #include "api/event_recorder.h"
 #include "api/expectation_timers.h"
@@ -182,6 +183,7 @@ class Cluster {
   std::unique_ptr<ListWatch> nodes_;
   std::unique_ptr<ListWatch> pods_;
   std::unique_ptr<ResourceQuotas> resource_quotas_;
+  std::unique_ptr<DisruptionBudgets> disruption_budgets_;
   std::unique_ptr<KueueAdmissions> admissions_;  // null: tenants do not go by queues
 };
 

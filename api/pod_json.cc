@@ -495,7 +495,7 @@ std::optional<Error> ReadIdentity(simdjson::dom::element element, ParsedPod& par
   pod.node_name = root.Object("spec").String("nodeName", kNameBytesMax);
   if (place_errors.First()) return place_errors.First();
   for (const auto read : {ReadName, ReadNamespace, ReadUid, ReadAge, ReadPriority, ReadNomination,
-                          ReadTenantLabel, ReadGates, ReadGang, ReadKueue, ReadPhase}) {
+                          ReadTenantLabel, ReadLabels, ReadGates, ReadGang, ReadKueue, ReadPhase}) {
     JsonErrors errors;
     read(JsonObject(element, errors), pod);
     if (!errors.First()) continue;

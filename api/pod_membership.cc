@@ -22,6 +22,18 @@ void ReadTenantLabel(const JsonObject& root, scheduler::Pod& pod) {
   pod.tenant_label = std::string(tenant.substr(0, kLabelBytesMax));
 }
 
+void ReadLabels(const JsonObject& root, scheduler::Pod& pod) {
+  if (pod.node_name.empty()) return;
+  root.Object("metadata")
+      .Object("labels")
+      .ForEachEntry([&](std::string_view key, const JsonElement& value, const JsonPath&) {
+        std::string_view text;
+        const bool is_text = value.get(text) == simdjson::SUCCESS;
+        if (!is_text || key.size() > kLabelKeyBytesMax || text.size() > kLabelBytesMax) return;
+        if (pod.labels.size() < kLabelsMax) pod.labels.emplace_back(key, text);
+      });
+}
+
 void ReadGang(const JsonObject& root, scheduler::Pod& pod) {
   const JsonObject metadata = root.Object("metadata");
   const JsonObject annotations = metadata.Object("annotations");

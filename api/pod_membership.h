@@ -24,10 +24,14 @@ inline constexpr std::string_view kGangMinCountAnnotation = "offcut.dev/gang-min
 inline constexpr std::string_view kKueueWorkloadAnnotation = "kueue.x-k8s.io/workload";
 inline constexpr std::string_view kKueueQueueLabel = "kueue.x-k8s.io/cluster-queue-name";
 inline constexpr int kGangMinCountMax = 10'000;
-inline constexpr std::size_t kLabelBytesMax = 63;  // Kubernetes' of a label's value
+inline constexpr std::size_t kLabelsMax = 256;         // of a pod; the first count
+inline constexpr std::size_t kLabelKeyBytesMax = 317;  // 253, "/" and 63
+inline constexpr std::size_t kLabelBytesMax = 63;      // Kubernetes' of a label's value
 
 // Each reads from the pod's root into the pod. What is malformed is an error of the root's.
 void ReadTenantLabel(const JsonObject& root, scheduler::Pod& pod);
+// All labels, of a pod that stands on a node. Those that Kubernetes would not take are left out.
+void ReadLabels(const JsonObject& root, scheduler::Pod& pod);
 void ReadGates(const JsonObject& root, scheduler::Pod& pod);
 void ReadGang(const JsonObject& root, scheduler::Pod& pod);
 // Whether it has been admitted, Workloads say.

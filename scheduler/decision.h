@@ -14,6 +14,7 @@
 #include "scheduler/evaluation_cache.h"
 #include "scheduler/policy.h"
 #include "scheduler/snapshot.h"
+#include "scheduler/victim_finder.h"
 
 namespace offcut::scheduler {
 
@@ -72,13 +73,6 @@ Reservation Reserve(Snapshot& next, const Pod& pod, std::string_view node_name,
 // What a placement is on record as.
 DeviceRecord RecordOf(const Inventory& inventory, const Pod& pod,
                       const binpack::Placement& placement, const PodCharge& charge);
-
-// A candidate of kube-scheduler's preemption: a node and the pods that it would evict there.
-struct PreemptionCandidate {
-  std::string node_name;
-  std::vector<std::string> victim_uids;
-  std::int64_t pdb_violations = 0;
-};
 
 // The candidates that would let the pod in, in the order given, each with those who must go for it
 // (scheduler/victim_finder.h), by descending priority, then by UID. Dropped: a candidate where

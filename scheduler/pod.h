@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "binpack/request_shape.h"
@@ -62,6 +63,9 @@ struct ObservedDevice {
   bool operator==(const ObservedDevice&) const = default;
 };
 
+using Label = std::pair<std::string, std::string>;
+using Labels = std::vector<Label>;
+
 struct Pod {
   std::string uid;
   std::string name_space;
@@ -79,14 +83,14 @@ struct Pod {
   // Where it may stand depends on which pods are there: host ports, required (anti-)affinity to
   // pods, spread that is DoNotSchedule.
   bool minds_neighbours = false;
-  std::string tenant_label;            // offcut.dev/tenant; empty: none
-  bool has_quota_gate = false;         // spec.schedulingGates has offcut.dev/quota
-  bool has_other_gates = false;        // and gates of others
-  std::string gang;                    // pods of its namespace that start together; empty: none
-  int gang_min_count = 0;              // how many of them at least; 0: not known
-  std::string owner_uid;               // of its controller; empty: none
-  std::string kueue_workload;          // annotation kueue.x-k8s.io/workload; empty: none
-  std::string kueue_queue;             // label kueue.x-k8s.io/cluster-queue-name; empty: none
+  std::string tenant_label;      // offcut.dev/tenant; empty: none
+  bool has_quota_gate = false;   // spec.schedulingGates has offcut.dev/quota
+  bool has_other_gates = false;  // and gates of others
+  std::string gang;              // pods of its namespace that start together; empty: none
+  int gang_min_count = 0;        // how many of them at least; 0: not known
+  std::string owner_uid;         // of its controller; empty: none
+  std::string kueue_workload;    // annotation kueue.x-k8s.io/workload; empty: none
+  std::string kueue_queue;       // label kueue.x-k8s.io/cluster-queue-name; empty: none
   // The queue that was charged for it elsewhere, as scheduler/admissions.h knows; empty: none. Set
   // by the snapshot.
   std::string admitted_queue;
@@ -98,6 +102,7 @@ struct Pod {
   DeclaredMemory declared_memory;        // beside the fractions of the request
   binpack::HostResources host;           // effective, overhead included; pods 1
   std::optional<DeviceRecord> record;    // of its annotations, where they are readable
+  Labels labels;                         // of a pod on a node; what budgets select it by
   std::vector<ObservedDevice> observed;  // of its status, in its order; MIG instances left out
 };
 

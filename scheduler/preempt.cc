@@ -17,10 +17,10 @@ struct Victim {
   std::int32_t priority = std::numeric_limits<std::int32_t>::min();  // the lowest where not known
 };
 
-// The candidate's victims as kube-scheduler wants them ordered, or nullopt where one must not go.
-// For a pod without devices, whose victims are kube-scheduler's choice.
-std::optional<std::vector<std::string>> CheckedVictims(const Snapshot& snapshot, const Pod& pod,
-                                                       const PreemptionCandidate& candidate) {
+// The candidate with its victims as kube-scheduler wants them ordered, or nullopt where one must
+// not go. For a pod without devices, whose victims are kube-scheduler's choice.
+std::optional<PreemptionCandidate> Checked(const Snapshot& snapshot, const Pod& pod,
+                                           const PreemptionCandidate& candidate) {
   std::vector<Victim> victims;
   for (const std::string& uid : candidate.victim_uids) {
     Victim victim{.uid = uid};
@@ -38,10 +38,11 @@ std::optional<std::vector<std::string>> CheckedVictims(const Snapshot& snapshot,
   });
   const auto repeated = std::ranges::unique(victims, {}, &Victim::uid);
   victims.erase(repeated.begin(), repeated.end());
-  std::vector<std::string> uids;
-  uids.reserve(victims.size());
-  for (Victim& victim : victims) uids.push_back(std::move(victim.uid));
-  return uids;
+  PreemptionCandidate checked{.node_name = candidate.node_name,
+                              .victim_uids = {},
+                              .pdb_violations = candidate.pdb_violations};
+  for (Victim& victim : victims) checked.victim_uids.push_back(std::move(victim.uid));
+  return checked;
 }
 
 // The node as filter will show it to the pod, with those gone that `leaves` says: also those that
@@ -77,12 +78,8 @@ std::vector<PreemptionCandidate> Preempt(const Snapshot& snapshot, const Pod& po
   std::vector<PreemptionCandidate> kept;
   VictimFinder finder(snapshot, pod, policy, prefilter, now_s);
   for (const PreemptionCandidate& candidate : candidates) {
-    auto victims = pod.request.empty() ? CheckedVictims(snapshot, pod, candidate)
-                                       : finder.Find(candidate.node_name, candidate.victim_uids);
-    if (!victims || victims->empty()) continue;
-    kept.push_back({.node_name = candidate.node_name,
-                    .victim_uids = *std::move(victims),
-                    .pdb_violations = candidate.pdb_violations});
+    auto found = pod.request.empty() ? Checked(snapshot, pod, candidate) : finder.Find(candidate);
+    if (found && !found->victim_uids.empty()) kept.push_back(*std::move(found));
   }
   return kept;
 }

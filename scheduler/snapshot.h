@@ -28,6 +28,7 @@
 #include "binpack/packing_model.h"
 #include "scheduler/accounts.h"
 #include "scheduler/admissions.h"
+#include "scheduler/disruption_budget.h"
 #include "scheduler/expectations.h"
 #include "scheduler/node.h"
 #include "scheduler/pod.h"
@@ -100,6 +101,14 @@ class Snapshot {
   }
   void SetResourceQuotas(std::shared_ptr<const std::vector<ResourceQuota>> quotas) {
     resource_quotas_ = std::move(quotas);
+  }
+
+  // Ordered by namespace and name; nullptr: not known, kube-scheduler's own counts stand.
+  const std::vector<DisruptionBudget>* disruption_budgets() const {
+    return disruption_budgets_.get();
+  }
+  void SetDisruptionBudgets(std::shared_ptr<const std::vector<DisruptionBudget>> budgets) {
+    disruption_budgets_ = std::move(budgets);
   }
 
   // Every pod, in no order that means anything.
@@ -184,6 +193,7 @@ class Snapshot {
   std::shared_ptr<const Admissions> admissions_;
   std::shared_ptr<const WorkloadPods> workload_pods_;  // null where `admissions_` is
   std::shared_ptr<const std::vector<ResourceQuota>> resource_quotas_;
+  std::shared_ptr<const std::vector<DisruptionBudget>> disruption_budgets_;
   std::shared_ptr<const Accounts> accounts_;  // follows the nodes' holders, and the claims
   std::array<std::shared_ptr<const PodShard>, kPodShards> pods_;
   std::size_t pod_count_ = 0;

@@ -136,20 +136,26 @@ class VictimFinder::OnNode {
         shape_(std::move(shape)),
         units_(VictimUnitsOf(node, finder.evictor_, HasGangs(node) ? finder.Gangs() : NoGangs())),
         vacancy_(node, units_),
+        budgets_(finder.snapshot_.disruption_budgets()),
         isolation_(finder.snapshot_, finder.pod_),
         must_rebuild_(isolation_.HasRules() || HasUnplaced(node)) {
     SetCandidates();
     SetNewcomer();
   }
 
-  std::optional<std::vector<std::string>> Find(std::span<const std::string> named) {
-    if (!Read(named)) return std::nullopt;
+  std::optional<PreemptionCandidate> Find(const PreemptionCandidate& named) {
+    if (!Read(named.victim_uids)) return std::nullopt;
     std::optional<Units> best;
     if (named_units_) best = BestWith(*named_units_);
-    if (!best && named.size() != others_.size()) best = BestInPlaceOf();
-    if (named.empty() && best && best->empty()) return std::nullopt;
-    if (!best) return std::nullopt;
-    return NamesOf(*best);
+    if (!best && !named_holders_.empty()) best = BestInPlaceOf();
+    if (!best || (named.victim_uids.empty() && best->empty())) return std::nullopt;
+    const bool is_as_named = best == named_units_;
+    PreemptionCandidate answer{.node_name = node_.name(),
+                               .victim_uids = NamesOf(*best),
+                               .pdb_violations = named.pdb_violations};
+    // kube-scheduler knows its own victims better than we do.
+    if (!is_as_named && budgets_ != nullptr) answer.pdb_violations = ViolationsOf(*best);
+    return answer;
   }
 
  private:
@@ -306,6 +312,16 @@ class VictimFinder::OnNode {
     });
   }
 
+  std::int64_t ViolationsOf(const Units& units) const {
+    if (budgets_ == nullptr || budgets_->empty()) return 0;
+    std::vector<const Pod*> victims;
+    for (const std::size_t h : lifted_) victims.push_back(node_.holders[h].pod.get());
+    for (const std::size_t i : units) {
+      for (const std::size_t h : units_[i].holders) victims.push_back(node_.holders[h].pod.get());
+    }
+    return CountViolations(*budgets_, victims);
+  }
+
   auto CostOf(const Units& units) const {
     std::int32_t priority = std::numeric_limits<std::int32_t>::min();
     std::int64_t within_guarantee = 0;
@@ -322,7 +338,8 @@ class VictimFinder::OnNode {
       devices += unit.devices;
       uids.push_back(unit.uid);
     }
-    return std::tuple(priority, within_guarantee, pods, device_s, devices, std::move(uids));
+    return std::tuple(ViolationsOf(units), priority, within_guarantee, pods, device_s, devices,
+                      std::move(uids));
   }
 
   void Consider(std::optional<Units> units, std::optional<Units>& best) const {
@@ -436,6 +453,7 @@ class VictimFinder::OnNode {
   const binpack::RequestShape shape_;
   const std::vector<VictimUnit> units_;
   Vacancy vacancy_;
+  const std::vector<DisruptionBudget>* budgets_;  // nullptr: not known
   IsolationCheck isolation_;
   const bool must_rebuild_;  // who stays meets rules, or has no place yet and gets what is freed
   std::vector<quota::VictimCandidate> candidates_;  // as units_
@@ -471,9 +489,8 @@ const GangSizes& VictimFinder::Gangs() {
   return *gangs_;
 }
 
-std::optional<std::vector<std::string>> VictimFinder::Find(std::string_view node_name,
-                                                           std::span<const std::string> named) {
-  const Node* node = snapshot_.FindNode(node_name);
+std::optional<PreemptionCandidate> VictimFinder::Find(const PreemptionCandidate& named) {
+  const Node* node = snapshot_.FindNode(named.node_name);
   if (node == nullptr) return std::nullopt;
   const std::optional<Node> expected = WithExpected(snapshot_, *node, pod_);
   const Node& judged = expected ? *expected : *node;
@@ -482,9 +499,8 @@ std::optional<std::vector<std::string>> VictimFinder::Find(std::string_view node
   return Find(judged, *std::move(shape), named);
 }
 
-std::optional<std::vector<std::string>> VictimFinder::Find(const Node& node,
-                                                           binpack::RequestShape shape,
-                                                           std::span<const std::string> named) {
+std::optional<PreemptionCandidate> VictimFinder::Find(const Node& node, binpack::RequestShape shape,
+                                                      const PreemptionCandidate& named) {
   return OnNode(*this, node, std::move(shape)).Find(named);
 }
 

@@ -16,9 +16,7 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "binpack/request_shape.h"
@@ -29,20 +27,26 @@
 
 namespace offcut::scheduler {
 
+// A node of kube-scheduler's preemption, and who would be evicted there.
+struct PreemptionCandidate {
+  std::string node_name;
+  std::vector<std::string> victim_uids;
+  std::int64_t pdb_violations = 0;
+};
+
 // One pod's question to many nodes. All arguments outlive the object.
 class VictimFinder {
  public:
   VictimFinder(const Snapshot& snapshot, const Pod& pod, const Policy& policy, Prefilter prefilter,
                std::int64_t now_s);
 
-  // By descending priority, then by UID. `named`: who kube-scheduler would evict there; those that
-  // we do not know are kept, and free nothing that we know of. nullopt: evictions there cannot
-  // help, or are not needed and nobody was named.
-  std::optional<std::vector<std::string>> Find(std::string_view node_name,
-                                               std::span<const std::string> named);
+  // Victims by descending priority, then by UID. `named`: who kube-scheduler would evict there;
+  // those that we do not know are kept, and free nothing that we know of. nullopt: evictions there
+  // cannot help, or are not needed and nobody was named.
+  std::optional<PreemptionCandidate> Find(const PreemptionCandidate& named);
   // The same on that node, for what the pod asks of it.
-  std::optional<std::vector<std::string>> Find(const Node& node, binpack::RequestShape shape,
-                                               std::span<const std::string> named);
+  std::optional<PreemptionCandidate> Find(const Node& node, binpack::RequestShape shape,
+                                          const PreemptionCandidate& named);
 
  private:
   class OnNode;

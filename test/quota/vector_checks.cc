@@ -12,12 +12,11 @@
 #include "quota/dominant_share.h"
 #include "quota/fair_division.h"
 #include "quota/fair_order.h"
-#include "quota/fair_victims.h"
 #include "quota/penalty_ledger.h"
 #include "quota/unit_rules.h"
 #include "quota/usage_decay.h"
-#include "quota/victims.h"
 #include "test/quota/vector_world.h"
+#include "test/quota/victim_vectors.h"
 
 namespace offcut::quota {
 namespace {
@@ -379,132 +378,6 @@ bool CheckOverLimit(const json& vector) {
   return is_over == vector.at("expect").at("over").get<bool>();
 }
 
-Taking ReadTaking(const json& policies, const char* key) {
-  const std::string policy = policies.is_object() ? policies.value(key, "Never") : "Never";
-  if (policy == "Any") return Taking::kAny;
-  return policy == "LowerPriority" ? Taking::kLower : Taking::kNever;
-}
-
-VictimRules ReadVictimRules(const json& queue) {
-  const json policies = queue.value("preemption", json());
-  VictimRules rules{.within_tenant = ReadTaking(policies, "withinQueue"),
-                    .from_borrowers = ReadTaking(policies, "reclaimWithinCohort"),
-                    .may_cross_guarantee = true};
-  if (policies.is_object() && policies.contains("borrowWithinCohort")) {
-    const json& borrow = policies.at("borrowWithinCohort");
-    rules.while_borrowing = borrow.value("policy", "Never") == "LowerPriority";
-    rules.priority_max = borrow.value("maxPriorityThreshold", INT64_MAX);
-  }
-  return rules;
-}
-
-std::string_view NameOf(VictimReason reason) {
-  switch (reason) {
-    case VictimReason::kWithinTenant:
-      return "within-queue";
-    case VictimReason::kReclaim:
-      return "reclaim";
-    case VictimReason::kWhileBorrowing:
-      return "reclaim-while-borrowing";
-    case VictimReason::kFairShare:
-      return "fair-share";
-  }
-  return "";
-}
-
-bool CheckPreemption(const json& vector) {
-  const auto tree = KueueWorld::Read(vector).Tree();
-  Ledger ledger(tree);
-  std::vector<std::string> names;
-  for (const json& admitted : vector.at("admitted")) names.push_back(admitted.at("name"));
-  std::vector<VictimCandidate> candidates;
-  for (const json& admitted : vector.at("admitted")) {
-    VictimCandidate candidate{.tenant = TenantNamed(*tree, admitted.at("queue").get<std::string>()),
-                              .priority = admitted.at("priority").get<std::int64_t>(),
-                              .since = admitted.at("admittedAt_s").get<std::int64_t>(),
-                              .uid = names[candidates.size()],
-                              .charge = ReadCharge(*tree, admitted.at("usage"))};
-    ledger.Add(candidate.tenant, candidate.charge);
-    candidates.push_back(std::move(candidate));
-  }
-  const json& incoming = vector.at("incoming");
-  const auto queue_name = incoming.at("queue").get<std::string>();
-  Newcomer newcomer{.tenant = TenantNamed(*tree, queue_name),
-                    .priority = incoming.at("priority").get<std::int64_t>(),
-                    .charge = {}};
-  std::vector<int> contested;
-  for (const auto& [resource, flavor] : incoming.at("flavors").items()) {
-    const int cell = CellNamed(*tree, flavor.at("flavor").get<std::string>(), resource);
-    AddToCharge(cell, incoming.at("request").at(resource).get<std::int64_t>(), newcomer.charge);
-    if (flavor.at("mode") == "Preempt") contested.push_back(cell);
-  }
-  std::ranges::sort(contested);
-  const auto queue = std::ranges::find_if(
-      vector.at("queues"), [&](const json& each) { return each.at("name") == queue_name; });
-  const VictimRules rules = ReadVictimRules(*queue);
-  const FitsWithout fits = [](std::span<const std::size_t>) { return true; };
-  const VictimSearch search{newcomer, candidates, contested, fits};
-  const json strategies = vector.value("strategies", json::array());
-  const auto has = [&](const char* name) {
-    return std::ranges::find(strategies, json(name)) != strategies.end();
-  };
-  const auto victims =
-      vector.at("algorithm") == "kueue-fair"
-          ? FindFairVictims(ledger, search, rules,
-                            {.at_most_final_share = has("LessThanOrEqualToFinalShare"),
-                             .below_initial_share = has("LessThanInitialShare")})
-          : FindVictims(ledger, search, rules);
-  std::set<std::pair<std::string, std::string>> found;
-  for (const Victim& victim : victims.value_or(std::vector<Victim>())) {
-    found.emplace(names[victim.candidate], NameOf(victim.reason));
-  }
-  std::set<std::pair<std::string, std::string>> expected;
-  for (const json& victim : vector.at("expect").at("victims")) {
-    expected.emplace(victim.at("workload"), victim.at("reason"));
-  }
-  return found == expected;
-}
-
-// Whether candidates that are equal in all that orders them stand apart in what is expected: then
-// no rule could order them so.
-bool ContradictsItself(const json& vector) {
-  if (TextOf(vector, "kind") != "candidate-order") return false;
-  std::map<std::string, json> keys;
-  for (const json& each : vector.at("candidates")) {
-    json key = each;
-    key.erase("name");
-    keys[each.at("name")] = std::move(key);
-  }
-  std::vector<json> order;
-  for (const json& name : vector.at("expect").at("order")) {
-    const json& key = keys.at(name.get<std::string>());
-    if (!order.empty() && order.back() == key) continue;
-    if (std::ranges::find(order, key) != order.end()) return true;
-    order.push_back(key);
-  }
-  return false;
-}
-
-bool CheckCandidateOrder(const json& vector) {
-  const std::string own_queue = vector.at("preemptorQueue");
-  std::vector<std::string> names;
-  for (const json& each : vector.at("candidates")) names.push_back(each.at("name"));
-  std::vector<VictimCandidate> candidates;
-  for (const json& each : vector.at("candidates")) {
-    candidates.push_back({.tenant = each.value("queue", "") == own_queue ? 0 : 1,
-                          .priority = each.at("priority").get<std::int64_t>(),
-                          .since = each.value("admittedAt_s", std::int64_t{0}),
-                          .is_ending = each.value("evictingAlready", false),
-                          .uid = names[candidates.size()],
-                          .charge = {}});
-  }
-  std::ranges::sort(candidates, [](const VictimCandidate& a, const VictimCandidate& b) {
-    return IsTakenBefore(a, b, 0);
-  });
-  const auto order = vector.at("expect").at("order").get<std::vector<std::string>>();
-  return std::ranges::equal(candidates, order, {}, &VictimCandidate::uid);
-}
-
 struct Rule {
   std::string_view kind;
   bool required;
@@ -534,7 +407,7 @@ constexpr Rule kRules[] = {
      "a sketch; those that concern quota are test/quota/regression_test.cc"},
     {"preemption", true, CheckPreemption, "victims", ""},
     {"candidate-order", true, CheckCandidateOrder, "victims", ""},
-    {"mig-victims", false, nullptr, "about-victims", kAboutVictims},
+    {"mig-victims", true, CheckMigVictims, "victims-by-place", ""},
     {"kube-node-pick", false, nullptr, "about-victims", kAboutVictims},
     {"cluster-outcome", false, nullptr, "about-victims", kAboutVictims},
     {"cycle-guard", false, nullptr, "about-victims", kAboutVictims},

@@ -10,12 +10,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "test/testing/mig_holders.h"
 #include "test/testing/worlds.h"
 
 namespace offcut::scheduler {
 namespace {
 
-using ::offcut::testing::MigNode;
+using ::offcut::testing::MigHolder;
+using ::offcut::testing::MigHoldersOn;
 using ::offcut::testing::PodFromText;
 using ::offcut::testing::PoolInventory;
 using ::offcut::testing::Profiles;
@@ -29,94 +31,60 @@ using Victims = std::optional<std::vector<std::string>>;
 
 constexpr std::int64_t kNowS = 100'000;
 
+Victims UidsOf(const std::optional<PreemptionCandidate>& found) {
+  return found ? Victims(found->victim_uids) : std::nullopt;
+}
+
 Victims Find(const Snapshot& snapshot, const std::string& pod_text,
              const std::vector<std::string>& named = {}, const Policy& policy = {}) {
   const Pod pod = PodFromText(pod_text);
   VictimFinder finder(snapshot, pod, policy, Prefilter::kByKubeScheduler, kNowS);
-  return finder.Find("n", named);
+  return UidsOf(finder.Find({.node_name = "n", .victim_uids = named}));
 }
 
-// A pod on node n, with what is on record for it.
-struct Instance {
-  std::string name;
-  int gpu = 0;
-  std::string profile;
-  int start = 0;
-  int priority = 0;
-};
-
-// Two GPUs of a node whose agent makes the instances that we ask for, and those who hold some.
-class MigWorld {
- public:
-  explicit MigWorld(const std::vector<Instance>& instances) {
-    Inventory inventory{.name = "n", .serves_fractions = true};
-    inventory.devices = MigNode("A100-40GB", {"", ""});
-    inventory.devices.picker = binpack::DevicePicker::kScheduler;
-    std::vector<Pod> pods;
-    for (const Instance& each : instances) pods.push_back(PodOf(each, inventory));
-    snapshot_ = SnapshotOf({std::move(inventory)}, std::move(pods));
-  }
-
-  // For instances of that profile, at priority 10.
-  Victims Find(const std::string& profiles) const {
-    const Pod pod = PodFromText("p nvidia.com/gpumem=1 priority=10");
-    const Policy policy;
-    VictimFinder finder(snapshot_, pod, policy, Prefilter::kByKubeScheduler, kNowS);
-    return finder.Find(*snapshot_.FindNode("n"), Profiles(profiles), {});
-  }
-
- private:
-  static Pod PodOf(const Instance& instance, const Inventory& inventory) {
-    Pod pod = PodFromText(instance.name + " node=n priority=" + std::to_string(instance.priority));
-    pod.request.fractions = {{.gpus = 1, .memory_mib = 1}};
-    const auto& model = *inventory.devices.gpus[0].model;
-    const auto profile = static_cast<std::size_t>(*model.FindProfile(instance.profile));
-    pod.record = DeviceRecord{.pod_uid = pod.uid, .node = "n", .certainty = Certainty::kExact};
-    pod.record->devices = {{.gpu = instance.gpu,
-                            .kind = binpack::PieceKind::kInstance,
-                            .profile = instance.profile,
-                            .start = instance.start,
-                            .size = model.profiles[profile].memory_slices}};
-    return pod;
-  }
-
-  Snapshot snapshot_;
-};
+// For instances of that profile on a node of two GPUs, at priority 10.
+Victims FindOnMig(const std::vector<MigHolder>& holders, const std::string& profiles) {
+  const Snapshot snapshot = MigHoldersOn("A100-40GB", 2, holders);
+  const Pod pod = PodFromText("p nvidia.com/gpumem=1 priority=10");
+  const Policy policy;
+  VictimFinder finder(snapshot, pod, policy, Prefilter::kByKubeScheduler, kNowS);
+  return UidsOf(finder.Find(*snapshot.FindNode("n"), Profiles(profiles), {}));
+}
 
 // One GPU is full; of the other   slice 0 1 2 3 4 5 6 7
 //                                       a . b . c . d .
 // A 3g is one half: both a and b, or both c and d. Four slices are free all the time.
 TEST(VictimFinderTest, FreesOneHalfOfOneGpu) {
-  const std::vector<Instance> instances = {{"full", 1, "7g.40gb", 0, 99},
-                                           {"a", 0, "1g.5gb", 0},
-                                           {"b", 0, "1g.5gb", 2},
-                                           {"c", 0, "1g.5gb", 4},
-                                           {"d", 0, "1g.5gb", 6}};
-  EXPECT_THAT(MigWorld(instances).Find("3g.20gb"), Optional(ElementsAre("uid-a", "uid-b")));
-  std::vector<Instance> dearer_left = instances;
+  const std::vector<MigHolder> instances = {{"full", 1, "7g.40gb", 0, 99},
+                                            {"a", 0, "1g.5gb", 0},
+                                            {"b", 0, "1g.5gb", 2},
+                                            {"c", 0, "1g.5gb", 4},
+                                            {"d", 0, "1g.5gb", 6}};
+  EXPECT_THAT(FindOnMig(instances, "3g.20gb"), Optional(ElementsAre("uid-a", "uid-b")));
+  std::vector<MigHolder> dearer_left = instances;
   dearer_left[1].priority = 5;
-  EXPECT_THAT(MigWorld(dearer_left).Find("3g.20gb"), Optional(ElementsAre("uid-c", "uid-d")));
+  EXPECT_THAT(FindOnMig(dearer_left, "3g.20gb"), Optional(ElementsAre("uid-c", "uid-d")));
 }
 
 // slice 0 1 2 3 4 5 6 7   A 4g starts at 0 alone: c is not in its way.
 //       a a b b c c . .
 TEST(VictimFinderTest, EvictsNobodyBesideThePlace) {
-  const std::vector<Instance> instances = {{"full", 1, "7g.40gb", 0, 99},
-                                           {"a", 0, "2g.10gb", 0, 1},
-                                           {"b", 0, "2g.10gb", 2, 1},
-                                           {"c", 0, "2g.10gb", 4, 0}};
-  EXPECT_THAT(MigWorld(instances).Find("4g.20gb"), Optional(ElementsAre("uid-a", "uid-b")));
-  EXPECT_THAT(MigWorld(instances).Find("3g.20gb"), Optional(ElementsAre("uid-c")));
+  const std::vector<MigHolder> instances = {{"full", 1, "7g.40gb", 0, 99},
+                                            {"a", 0, "2g.10gb", 0, 1},
+                                            {"b", 0, "2g.10gb", 2, 1},
+                                            {"c", 0, "2g.10gb", 4, 0}};
+  EXPECT_THAT(FindOnMig(instances, "4g.20gb"), Optional(ElementsAre("uid-a", "uid-b")));
+  EXPECT_THAT(FindOnMig(instances, "3g.20gb"), Optional(ElementsAre("uid-c")));
 }
 
 // Seven 1g: slice 7 is free, and no compute slice. Any one goes; of equals the one that is lowest
 // by UID.
 TEST(VictimFinderTest, AFreeMemorySliceWithoutAComputeSliceIsNoRoom) {
-  std::vector<Instance> instances = {{"full", 1, "7g.40gb", 0, 99}};
+  std::vector<MigHolder> instances = {{"full", 1, "7g.40gb", 0, 99}};
   for (int start = 0; start < 7; ++start) {
     instances.push_back({std::string(1, static_cast<char>('a' + start)), 0, "1g.5gb", start});
   }
-  EXPECT_THAT(MigWorld(instances).Find("1g.5gb"), Optional(ElementsAre("uid-a")));
+  EXPECT_THAT(FindOnMig(instances, "1g.5gb"), Optional(ElementsAre("uid-a")));
 }
 
 TEST(VictimFinderTest, AProtectedInstanceAnywhereKeepsThe7gOut) {
@@ -128,10 +96,10 @@ TEST(VictimFinderTest, AProtectedInstanceAnywhereKeepsThe7gOut) {
 
 // Whose device nobody knows is no victim where the place matters.
 TEST(VictimFinderTest, AnUnknownHolderIsNoVictimWhereWeChooseDevices) {
-  MigWorld world({{"a", 0, "7g.40gb", 0}, {"b", 1, "7g.40gb", 0, 99}});
-  EXPECT_THAT(world.Find("7g.40gb"), Optional(ElementsAre("uid-a")));
+  EXPECT_THAT(FindOnMig({{"a", 0, "7g.40gb", 0}, {"b", 1, "7g.40gb", 0, 99}}, "7g.40gb"),
+              Optional(ElementsAre("uid-a")));
   // On GPU 2, which is not there: the record tells nothing.
-  EXPECT_EQ(MigWorld({{"a", 2, "7g.40gb", 0}, {"b", 1, "7g.40gb", 0, 99}}).Find("7g.40gb"),
+  EXPECT_EQ(FindOnMig({{"a", 2, "7g.40gb", 0}, {"b", 1, "7g.40gb", 0, 99}}, "7g.40gb"),
             std::nullopt);
 }
 
@@ -187,7 +155,7 @@ TEST(VictimFinderTest, AVictimThatMayNotGoIsSwappedForOneThatFreesAsMuch) {
   picky.minds_neighbours = true;
   const Snapshot snapshot = world("2000");
   VictimFinder finder(snapshot, picky, policy, Prefilter::kByKubeScheduler, kNowS);
-  EXPECT_EQ(finder.Find("n", std::vector<std::string>{"uid-b"}), std::nullopt);
+  EXPECT_EQ(UidsOf(finder.Find({.node_name = "n", .victim_uids = {"uid-b"}})), std::nullopt);
 }
 
 TEST(VictimFinderTest, WhoHasJustStartedIsLeftAloneUnlessItEnds) {
@@ -240,6 +208,42 @@ TEST(VictimFinderTest, OfEqualsTheOneGoesThatLosesLess) {
                                        {PodFromText("a nvidia.com/gpu=1 node=n created=50000"),
                                         PodFromText("b nvidia.com/gpu=1 node=n created=99990")});
   EXPECT_THAT(Find(snapshot, "p nvidia.com/gpu=1 priority=10"), Optional(ElementsAre("uid-b")));
+}
+
+DisruptionBudget BudgetOf(const std::string& app, std::int64_t allowed) {
+  return {.name_space = "default",
+          .name = app,
+          .selector = {{.key = "app", .values = {app}}},
+          .disruptions_allowed = allowed,
+          .disrupted_pods = {}};
+}
+
+// a would be the victim, by its priority; its budget allows none.
+TEST(VictimFinderTest, ABudgetIsViolatedLastAndCounted) {
+  Pod a = PodFromText("a nvidia.com/gpu=1 node=n priority=0");
+  a.labels = {{"app", "a"}};
+  const Pod b = PodFromText("b nvidia.com/gpu=1 node=n priority=5");
+  Snapshot snapshot = SnapshotOf({WholeInventory("n", 2)}, {a, b});
+  snapshot.SetDisruptionBudgets(std::make_shared<const std::vector<DisruptionBudget>>(
+      std::vector<DisruptionBudget>{BudgetOf("a", 0)}));
+  const auto find = [&](const std::string& text, const PreemptionCandidate& named) {
+    const Pod pod = PodFromText(text);
+    const Policy policy;
+    VictimFinder finder(snapshot, pod, policy, Prefilter::kByKubeScheduler, kNowS);
+    return finder.Find(named);
+  };
+  const auto one = find("p nvidia.com/gpu=1 priority=10", {.node_name = "n", .victim_uids = {}});
+  ASSERT_TRUE(one);
+  EXPECT_THAT(one->victim_uids, ElementsAre("uid-b"));
+  EXPECT_EQ(one->pdb_violations, 0);
+  const auto two = find("p nvidia.com/gpu=2 priority=10",
+                        {.node_name = "n", .victim_uids = {"uid-b"}, .pdb_violations = 0});
+  ASSERT_TRUE(two);
+  EXPECT_EQ(two->pdb_violations, 1);
+  // What kube-scheduler counted of its own victims stands.
+  const auto named = find("p nvidia.com/gpu=1 priority=10",
+                          {.node_name = "n", .victim_uids = {"uid-b"}, .pdb_violations = 3});
+  EXPECT_EQ(named->pdb_violations, 3);
 }
 
 TEST(VictimFinderTest, ASlotIsFreedOnSharedGpus) {

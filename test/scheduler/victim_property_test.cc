@@ -47,7 +47,7 @@ class RandomWorld {
     const Pod pod = PodFromText("new nvidia.com/gpu=1 priority=" + std::to_string(kPriority));
     const Policy policy;
     VictimFinder finder(snapshot, pod, policy, Prefilter::kByKubeScheduler, kNowS);
-    const auto victims = finder.Find(*snapshot.FindNode("n"), shape_, {});
+    const auto victims = UidsOf(finder.Find(*snapshot.FindNode("n"), shape_, {}));
     const std::optional<int> fewest = FewestOf();
     if (!victims) {
       EXPECT_TRUE(!fewest || *fewest == 0) << "somebody could have gone";
@@ -63,12 +63,18 @@ class RandomWorld {
     std::vector<Pod> reversed(pods_.rbegin(), pods_.rend());
     const Snapshot other = SnapshotOf({inventory_}, std::move(reversed));
     VictimFinder other_finder(other, pod, policy, Prefilter::kByKubeScheduler, kNowS);
-    EXPECT_EQ(other_finder.Find(*other.FindNode("n"), shape_, {}), victims) << "Q13";
+    EXPECT_EQ(UidsOf(other_finder.Find(*other.FindNode("n"), shape_, {})), victims) << "Q13";
     if (!fewest) return std::nullopt;
     return static_cast<int>(victims->size()) - *fewest;
   }
 
  private:
+  static std::optional<std::vector<std::string>> UidsOf(
+      const std::optional<PreemptionCandidate>& found) {
+    if (!found) return std::nullopt;
+    return found->victim_uids;
+  }
+
   int Below(int bound) { return static_cast<int>(random_() % static_cast<std::uint64_t>(bound)); }
 
   Inventory AnyInventory() {

@@ -47,8 +47,9 @@ void ApiServer::Push(const std::string& kind, std::string bytes) {
 
 void ApiServer::Serve(Peer& peer) {
   while (const auto request = peer.ReadRequest()) {
-    for (const std::string kind : {"nodes", "pods", "resourcequotas"}) {
-      if (request->target.starts_with("/api/v1/" + kind + "?watch")) {
+    for (const std::string kind : {"nodes", "pods", "resourcequotas", "poddisruptionbudgets"}) {
+      const std::string group = kind == "poddisruptionbudgets" ? "/apis/policy/v1/" : "/api/v1/";
+      if (request->target.starts_with(group + kind + "?watch")) {
         return ServeWatch(peer, kind);
       }
     }
