@@ -17,6 +17,7 @@
 #include "api/closest_word.h"
 #include "api/error.h"
 #include "api/gpu_json.h"
+#include "api/number_text.h"
 #include "api/printable.h"
 #include "api/state_files.h"
 #include "api/tenant_json.h"
@@ -79,7 +80,7 @@ std::string NoSuchPod(const FileState& state, const std::string& wanted) {
   std::string text = fmt::format("no pod {} in the snapshot", wanted);
   if (!closest.empty()) return text + fmt::format(" (did you mean \"{}\"?)", closest);
   // A finished pod is read and left out, and so is one that could not be read.
-  return text + fmt::format("; it has {} pods that are not finished", words.size());
+  return text + fmt::format("; it has {}", NumberOf(words.size(), "unfinished pod"));
 }
 
 using Nodes = std::vector<std::shared_ptr<const scheduler::Node>>;

@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "api/number_text.h"
 #include "api/printable.h"
 #include "binpack/mig_packing.h"
 
@@ -476,9 +477,10 @@ std::string DrawGpus(std::span<const std::shared_ptr<const Node>> nodes,
   }
   // A node with MIG instances that does not say of how many GPUs they are adds none to the total.
   picture += fmt::format(
-      "{} node{}; {}.{:02} {}GPUs held\n", nodes.size(), nodes.size() == 1 ? "" : "s",
-      units_used / binpack::kGpuUnits, units_used % binpack::kGpuUnits * 100 / binpack::kGpuUnits,
-      units_used > units_total ? "" : fmt::format("of {} ", units_total / binpack::kGpuUnits));
+      "{}; {}.{:02} {} held\n", NumberOf(nodes.size(), "node"), units_used / binpack::kGpuUnits,
+      units_used % binpack::kGpuUnits * 100 / binpack::kGpuUnits,
+      units_used > units_total ? "GPUs"
+                               : "of " + NumberOf(units_total / binpack::kGpuUnits, "GPU"));
   return picture + "\n" + std::string(Legend());
 }
 

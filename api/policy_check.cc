@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "api/document.h"
+#include "api/number_text.h"
 #include "api/policy_quota.h"
 #include "api/policy_reader.h"
 #include "quota/tenant_tree.h"
@@ -36,10 +37,13 @@ std::vector<bool> Reachable(const Tenancy& tenancy) {
 }
 
 std::string AmountText(std::string_view resource, std::int64_t amount) {
-  if (resource == quota::kDevices) return GpusText(amount) + " GPUs";
+  if (resource == quota::kDevices) {
+    const std::string gpus = GpusText(amount);
+    return gpus + (gpus == "1" ? " GPU" : " GPUs");
+  }
   if (resource == quota::kMemoryMib) return std::to_string(amount) + " MiB";
-  if (resource == quota::kCores) return std::to_string(amount) + " thousandths of a GPU's cores";
-  return std::to_string(amount) + " instances of " + std::string(resource);
+  if (resource == quota::kCores) return NumberOf(amount, "thousandth") + " of a GPU's cores";
+  return NumberOf(amount, "instance") + " of " + std::string(resource);
 }
 
 std::string ShortageText(const quota::GuaranteeShortage& shortage, const quota::Cell& cell) {

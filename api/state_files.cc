@@ -9,6 +9,7 @@
 
 #include "api/document.h"
 #include "api/kube_config.h"
+#include "api/number_text.h"
 #include "api/object_files.h"
 #include "api/policy_file.h"
 #include "api/printable.h"
@@ -36,7 +37,9 @@ void LogProblems(const std::vector<ObjectProblem>& problems, const LogLine& log)
 // That there is no node, with what is there and how a snapshot is made.
 Error NoNodeError(const ObjectSet& objects) {
   std::string text = "the snapshot holds no node that can be read";
-  if (objects.ignored > 0) text += fmt::format("; {} objects are of other kinds", objects.ignored);
+  if (objects.ignored > 0) {
+    text += fmt::format("; {} of other kinds", NumberOf(objects.ignored, "object"));
+  }
   return {ErrorKind::kBadRequest, text + " (kubectl get nodes,pods -A -o json prints one)"};
 }
 

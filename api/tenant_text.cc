@@ -141,11 +141,16 @@ std::string PodsText(const scheduler::WaitingPods& waiting) {
   return text;
 }
 
-std::string UnitOf(std::string_view resource) {
-  if (resource == quota::kDevices) return "GPUs";
-  if (resource == quota::kMemoryMib) return "MiB of GPU memory";
-  if (resource == quota::kCores) return "thousandths of a GPU's compute";
-  return fmt::format("{} instances", Printable(resource));
+// "8 GPUs", "1 GPU", "4 1g.10gb instances".
+std::string AmountWithUnit(std::string_view resource, std::int64_t amount) {
+  const std::string number = AmountText(resource, amount);
+  const std::string_view plural = number == "1" ? "" : "s";
+  if (resource == quota::kDevices) return fmt::format("{} GPU{}", number, plural);
+  if (resource == quota::kMemoryMib) return fmt::format("{} MiB of GPU memory", number);
+  if (resource == quota::kCores) {
+    return fmt::format("{} thousandth{} of a GPU's compute", number, plural);
+  }
+  return fmt::format("{} {} instance{}", number, Printable(resource), plural);
 }
 
 std::string PlaceOf(const QuotaRefusal& refusal) {
@@ -164,7 +169,8 @@ std::string BorrowingText(const QuotaRefusal& refusal) {
     text = fmt::format(" and borrows {}", amount(refusal.standing.borrowed));
   }
   if (refusal.standing.lent > 0) {
-    text += fmt::format(", and {} are lent", amount(refusal.standing.lent));
+    const std::string lent = amount(refusal.standing.lent);
+    text += fmt::format(", and {} {} lent", lent, lent == "1" ? "is" : "are");
   }
   return text;
 }
@@ -202,14 +208,14 @@ std::string RefusalText(std::string_view tenant, const QuotaRefusal& refusal) {
   const std::string asks = fmt::format("; the pod asks for {}", amount(refusal.asked));
   const std::string name = Printable(tenant);
   if (refusal.reason == scheduler::Reason::kQuotaNever) {
-    return fmt::format("{} may never use more than {} {} {}{}{}", name,
-                       amount(refusal.standing.potential), UnitOf(refusal.resource),
+    return fmt::format("{} may never use more than {} {}{}{}", name,
+                       AmountWithUnit(refusal.resource, refusal.standing.potential),
                        PlaceOf(refusal), refusal.may_borrow ? ", borrowed ones among them" : "",
                        asks);
   }
-  std::string text = fmt::format("{} uses {} of {} {} guaranteed {}{}", name,
+  std::string text = fmt::format("{} uses {} of {} guaranteed {}{}", name,
                                  amount(refusal.standing.used - refusal.standing.borrowed),
-                                 amount(refusal.standing.guarantee), UnitOf(refusal.resource),
+                                 AmountWithUnit(refusal.resource, refusal.standing.guarantee),
                                  PlaceOf(refusal), BorrowingText(refusal));
   if (refusal.limited_by != tenant) {
     text += fmt::format("; {} has {} left for all below it", Printable(refusal.limited_by),

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "api/number_text.h"
 #include "bench/demo.h"
 #include "bench/http_bench.h"
 #include "bench/openb_trace.h"
@@ -46,8 +47,8 @@ int Import(ImportSettings settings) {
   const auto counts =
       ImportOpenbFiles(settings.nodes, settings.pods, settings.pods_max, settings.out);
   if (!counts) return ExitStatusOf(std::unexpected(counts.error()));
-  std::cout << fmt::format("{}: {} nodes, {} GPUs, {} pods\n", settings.out, counts->nodes,
-                           counts->gpus, counts->pods);
+  std::cout << fmt::format("{}: {}, {}, {}\n", settings.out, api::NumberOf(counts->nodes, "node"),
+                           api::NumberOf(counts->gpus, "GPU"), api::NumberOf(counts->pods, "pod"));
   return EXIT_SUCCESS;
 }
 

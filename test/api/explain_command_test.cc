@@ -83,7 +83,7 @@ TEST_F(ExplainCommandTest, GivesProgramsEveryGpu) {
 TEST_F(ExplainCommandTest, SaysHowASnapshotIsMadeWhereAFileIsNone) {
   EXPECT_EQ(Show({}, "text", R"({"kind": "Table", "apiVersion": "meta.k8s.io/v1"})"), 1);
   EXPECT_THAT(out_.str(), IsEmpty());
-  EXPECT_THAT(err_.str(), HasSubstr("holds no node that can be read; 1 objects are of other kinds "
+  EXPECT_THAT(err_.str(), HasSubstr("holds no node that can be read; 1 object of other kinds "
                                     "(kubectl get nodes,pods -A -o json prints one)"));
 }
 

@@ -62,7 +62,7 @@ std::string PictureOf(std::vector<Inventory> nodes, std::vector<Pod> pods,
 // The nodes' part: everything above the line of totals, after a newline, so that an expected
 // picture begins on a line of its own.
 std::string NodesOf(const std::string& picture) {
-  const std::size_t total = picture.find(" GPUs held");
+  const std::size_t total = picture.rfind(" held\n");
   return "\n" + picture.substr(0, picture.rfind("\n\n", total) + 1);
 }
 
@@ -264,6 +264,8 @@ TEST(GpuPictureTest, TotalsCountGpusInHundredths) {
                         {PodOn("whole-1", "train", "nvidia.com/gpu", 1),
                          PodOn("slots-1", "a", "nvidia.com/gpu", 3)}),
               HasSubstr("\n2 nodes; 1.37 of 5 GPUs held\n"));
+  EXPECT_THAT(PictureOf({SlotNode("slots-1", binpack::Sharing::kMps, 1, 8)}, {}),
+              HasSubstr("\n1 node; 0.00 of 1 GPU held\n"));
 }
 
 TEST(GpuPictureTest, NoLineIsWiderThanTheTerminal) {

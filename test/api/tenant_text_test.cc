@@ -96,6 +96,21 @@ TEST(TenantTextTest, SaysWhichLimitRefusesAPod) {
             "asks for 2");
 }
 
+TEST(TenantTextTest, OneGpuIsNoGpus) {
+  QuotaRefusal refusal = Refusal();
+  refusal.standing = {.guarantee = 1400, .used = 1400, .lent = 1400};
+  EXPECT_EQ(RefusalText("team-a", refusal),
+            "team-a uses 1 of 1 GPU guaranteed in pool a100 and borrows 0 of 2, and 1 is lent; the "
+            "pod asks for 1");
+  refusal.reason = Reason::kQuotaNever;
+  refusal.may_borrow = false;
+  refusal.resource = "1g.10gb";
+  refusal.standing.potential = 1;
+  refusal.asked = 2;
+  EXPECT_EQ(RefusalText("team-a", refusal),
+            "team-a may never use more than 1 1g.10gb instance in pool a100; the pod asks for 2");
+}
+
 TEST(TenantTextTest, SaysWhoLendsNoMore) {
   QuotaRefusal refusal = Refusal();
   refusal.borrowing_limit = quota::kUnlimited;
