@@ -8,7 +8,14 @@
 
 #include <fmt/format.h>
 
+#include "api/number_text.h"
+
 namespace offcut::api {
+namespace {
+
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
+}  // namespace
 
 std::vector<std::string_view> Split(std::string_view text, char separator) {
   std::vector<std::string_view> fields;
@@ -32,17 +39,20 @@ CsvReader::CsvReader(CsvSource source) : source_(std::move(source)) {
     Fail("has no line of column names");
     return;
   }
+  if (line_.starts_with(kByteOrderMark)) line_.erase(0, kByteOrderMark.size());
   const std::vector<std::string_view> names = Split(line_, ',');
   for (std::size_t i = 0; i < names.size(); ++i) columns_[std::string(names[i])] = i;
   columns_count_ = names.size();
 }
 
 bool CsvReader::Next() {
-  if (error_ || !ReadLine()) return false;
+  do {
+    if (error_ || !ReadLine()) return false;
+  } while (line_.empty());
   fields_ = Split(line_, ',');
   if (fields_.size() != columns_count_) {
-    Fail(
-        fmt::format("has {} fields where the first line names {}", fields_.size(), columns_count_));
+    Fail(fmt::format("has {} where the first line names {}", NumberOf(fields_.size(), "field"),
+                     columns_count_));
   }
   return !error_;
 }
@@ -89,18 +99,25 @@ void CsvReader::Fail(std::string_view problem) {
 bool CsvReader::ReadLine() {
   ++line_number_;
   line_.clear();
-  for (int c = source_.lines.get(); c != std::char_traits<char>::eof(); c = source_.lines.get()) {
-    if (c == '\n') {
-      if (line_.ends_with('\r')) line_.pop_back();
-      return true;
-    }
+  bool has_end = false;
+  while (!has_end) {
+    const int c = source_.lines.get();
+    if (c == std::char_traits<char>::eof()) break;
+    has_end = c == '\n';
+    if (has_end) continue;
     if (line_.size() == kCsvLineBytesMax) {
       Fail(fmt::format("line is longer than {} bytes", kCsvLineBytesMax));
       return false;
     }
     line_ += static_cast<char>(c);
   }
-  return !line_.empty();
+  if (source_.lines.bad()) {
+    Fail("cannot be read");
+    return false;
+  }
+  const bool has_line = has_end || !line_.empty();
+  if (line_.ends_with('\r')) line_.pop_back();
+  return has_line;
 }
 
 }  // namespace offcut::api

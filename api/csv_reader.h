@@ -1,5 +1,6 @@
 // Reads a CSV file row by row, columns by the names in its first line. No quotes: fields are
-// numbers and plain names. Not synchronised.
+// numbers and plain names. A byte order mark, CRLF and empty lines are passed over. Not
+// synchronised.
 #pragma once
 
 #include <cstddef>

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -68,12 +69,15 @@ OpenbPod PodOf(CsvReader& row) {
 
 std::expected<std::vector<OpenbNode>, Error> ReadOpenbNodes(CsvSource source) {
   std::vector<OpenbNode> nodes;
+  std::unordered_set<std::string> names;
   CsvReader rows(std::move(source));
   while (rows.Next()) {
     if (nodes.size() == kTraceNodesMax) {
       rows.Fail(fmt::format("more than {} nodes", kTraceNodesMax));
     }
     nodes.push_back(NodeOf(rows));
+    const std::string& name = nodes.back().name;
+    if (!names.insert(name).second) rows.Fail(fmt::format("sn: node {} comes twice", name));
   }
   if (rows.error()) return std::unexpected(*rows.error());
   return nodes;
@@ -82,7 +86,8 @@ std::expected<std::vector<OpenbNode>, Error> ReadOpenbNodes(CsvSource source) {
 std::expected<std::vector<OpenbPod>, Error> ReadOpenbPods(CsvSource source, std::size_t pods_max) {
   std::vector<OpenbPod> pods;
   CsvReader rows(std::move(source));
-  while (pods.size() < std::min(pods_max, kTracePodsMax) && rows.Next()) {
+  while (pods.size() < pods_max && rows.Next()) {
+    if (pods.size() == kTracePodsMax) rows.Fail(fmt::format("more than {} pods", kTracePodsMax));
     pods.push_back(PodOf(rows));
   }
   if (rows.error()) return std::unexpected(*rows.error());

@@ -48,9 +48,9 @@ struct OpenbPod {
 
 // Columns that are not used may be absent. Errors name FILE:LINE and the column.
 std::expected<std::vector<OpenbNode>, Error> ReadOpenbNodes(CsvSource source);
-// At most `pods_max`, then the rest is not looked at.
+// The first `pods_max`; the rest is not looked at. More than kTracePodsMax are an error.
 std::expected<std::vector<OpenbPod>, Error> ReadOpenbPods(CsvSource source,
-                                                          std::size_t pods_max = kTracePodsMax);
+                                                          std::size_t pods_max = SIZE_MAX);
 
 // How long it ran: from when it was scheduled until it was deleted; nullopt where it never was, or
 // the trace does not say.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <fstream>
+#include <iomanip>
 #include <numeric>
 #include <string_view>
 #include <tuple>
@@ -10,11 +11,15 @@
 
 #include <fmt/format.h>
 
+#include "api/number_text.h"
 #include "api/object_files.h"
 #include "api/openb_trace.h"
 
 namespace offcut::api {
 namespace {
+
+// More than any number of a pod has digits: a longer word is read in parts, the first too large.
+constexpr int kOrderWordBytesMax = 32;
 
 bool IsCsv(std::string_view path) { return path.ends_with(".csv"); }
 
@@ -109,19 +114,23 @@ std::expected<std::vector<std::size_t>, Error> ReadOrder(const std::string& path
   std::ifstream in(path);
   if (!in) return std::unexpected(CannotRead(path));
   std::vector<std::size_t> order;
-  for (std::string word; in >> word;) {
+  for (std::string word; in >> std::setw(kOrderWordBytesMax) >> word;) {
     std::size_t index = 0;
     const auto [end, code] = std::from_chars(word.data(), word.data() + word.size(), index);
     if (code != std::errc() || end != word.data() + word.size() || index >= pod_count) {
       return std::unexpected(
-          Error{ErrorKind::kBadRequest, fmt::format("{}:{}: is not a number of one of the {} pods",
-                                                    path, order.size() + 1, pod_count)});
+          Error{ErrorKind::kBadRequest, fmt::format("{}:{}: is not a number of one of the {}", path,
+                                                    order.size() + 1, NumberOf(pod_count, "pod"))});
     }
     if (order.size() == kArrivalsMax) {
       return std::unexpected(
           Error{ErrorKind::kTooLarge, fmt::format("{}: more than {} pods", path, kArrivalsMax)});
     }
     order.push_back(index);
+  }
+  if (in.bad()) return std::unexpected(CannotRead(path));
+  if (order.empty()) {
+    return std::unexpected(Error{ErrorKind::kBadRequest, fmt::format("{}: names no pod", path)});
   }
   return order;
 }

@@ -66,7 +66,7 @@ TEST_F(SimulateTest, LetsEachPodArriveOnceByTimeOfCreation) {
 // Rows 0 and 1 of those sorted by name, a and b: a, a, b: a whole GPU twice, and nothing is left.
 // Arrived 50, 100 and 125 %.
 TEST_F(SimulateTest, LetsPodsArriveInTheOrderOfTheFile) {
-  const auto report = nlohmann::json::parse(Run("0\n0\n1\n", "json").out);
+  const auto report = nlohmann::json::parse(Run("0\r\n0\n1", "json").out);
   EXPECT_EQ(report["failed_pods"], 1);
   EXPECT_EQ(report["failed_by_class"], nlohmann::json({{"share", 1}}));
   EXPECT_EQ(report["at"]["50"]["allocated_percent"], 50.0);
@@ -106,6 +106,20 @@ TEST_F(SimulateTest, TellsWhichLineOfTheOrderIsWrong) {
   const Ran ran = Run("0\n5\n", "json");
   EXPECT_EQ(ran.status, 1);
   EXPECT_THAT(ran.err, HasSubstr("order.txt:2: is not a number of one of the 5 pods"));
+}
+
+// A word without end is no number, and is not read to its end.
+TEST_F(SimulateTest, RefusesAnOrderThatIsNone) {
+  EXPECT_THAT(Run("\n", "json").err, HasSubstr("order.txt: names no pod"));
+  EXPECT_THAT(Run(std::string(1'000'000, '9'), "json").err, HasSubstr("order.txt:1: is not a"));
+  SimulateSettings settings;
+  settings.files = {.nodes = folder_.Write("nodes.csv", kNodes),
+                    .pods = folder_.Write("pods.csv", kPods),
+                    .order = "/"};
+  std::ostringstream out;
+  std::ostringstream err;
+  EXPECT_EQ(Simulate(settings, out, err), 1);
+  EXPECT_EQ(err.str(), "offcut: /: cannot be read\n");
 }
 
 TEST_F(SimulateTest, TellsWhatIsWrongWithItsFiles) {

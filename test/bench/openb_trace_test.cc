@@ -132,6 +132,20 @@ TEST(OpenbTraceTest, NamesTheLineAndTheColumnOfABadPod) {
             "pods.csv:2: gpu_spec: is not a list of models joined by '|'");
 }
 
+TEST(OpenbTraceTest, RefusesANodeThatComesTwice) {
+  EXPECT_EQ(ErrorOf(kNodeColumns + "n,1,1,1,T4\nm,1,1,1,T4\nn,1,1,1,T4\n", kPodColumns),
+            "nodes.csv:4: sn: node n comes twice");
+}
+
+TEST(OpenbTraceTest, ReadsWhatSpreadsheetsWrite) {
+  const Imported imported = ImportText("\xEF\xBB\xBF" + kNodeColumns + "n,1,1,1,T4\r\n\r\n",
+                                       "name,cpu_milli,memory_mib,num_gpu,gpu_milli\r\n\n"
+                                       "p,1,1,8,1000\r\nq,1,1,8,1000\r");
+  ASSERT_TRUE(imported.counts.has_value()) << imported.counts.error().message;
+  EXPECT_EQ(imported.counts->nodes, 1);
+  EXPECT_EQ(imported.counts->pods, 2);
+}
+
 TEST(OpenbTraceTest, RefusesALineAboveTheLimit) {
   EXPECT_EQ(ErrorOf(std::string(api::kCsvLineBytesMax + 1, 'x'), kPodColumns),
             "nodes.csv:1: line is longer than 4096 bytes");
