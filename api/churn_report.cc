@@ -7,7 +7,10 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "api/number_text.h"
+#include "api/simulation_report.h"
 #include "binpack/node_state.h"
+#include "scheduler/demand.h"
 
 namespace offcut::api {
 namespace {
@@ -61,9 +64,12 @@ std::string PrintJson(const ChurnReport& report) {
   out["mean_life_s"] = report.mean_life_s ? Json(Rounded(*report.mean_life_s)) : Json();
   out["warm_up"] = report.churn.warm_up;
   out["duration"] = report.churn.duration;
+  out["pods_before"] = report.pods_before;
+  out["gpus_before"] = Rounded(Gpus(report.units_before));
   out["there_at_start"] = report.there_at_start;
   out["refused_at_start"] = report.refused_at_start;
   out["gpus"] = Rounded(Gpus(report.capacity_units));
+  out["closed_gpus"] = Rounded(Gpus(report.closed_units));
   AddFigures(report.counted, out);
   out["arrived_by_class"] = Json::object();
   out["failed_by_class"] = Json::object();
@@ -113,26 +119,34 @@ std::string PrintTable(const ChurnReport& report) {
   const CurvePoint mean = counted.Mean();
   fmt::format_to(out, "strategy      {}, ties {}, seed {}\n", report.strategy, report.ties,
                  report.seed);
-  fmt::format_to(out, "load          {} of {:.0f} GPUs, {} mean lives after a warm-up of {}\n",
-                 report.churn.load, Gpus(report.capacity_units), report.churn.duration,
+  fmt::format_to(out, "load          {} of {}, {} mean {} after a warm-up of {}\n",
+                 report.churn.load, NumberOf(std::llround(Gpus(report.capacity_units)), "GPU"),
+                 report.churn.duration, report.churn.duration == 1 ? "life" : "lives",
                  report.churn.warm_up);
   fmt::format_to(out, "lives         {}\n", LivesText(report));
-  fmt::format_to(out, "arrived       {} pods, {:.1f} GPUs\n", counted.arrived,
-                 Gpus(counted.arrived_units));
+  if (report.pods_before > 0) {
+    fmt::format_to(out, "before        {}, on {:.1f} GPUs, which never leave\n",
+                   NumberOf(report.pods_before, "pod"), Gpus(report.units_before));
+  }
+  fmt::format_to(out, "arrived       {}, asking for {:.1f} GPUs\n",
+                 NumberOf(counted.arrived, "pod"), Gpus(counted.arrived_units));
   fmt::format_to(out,
                  "accepted      {:.2f} % of the pods, {:.2f} % of the GPUs that they ask for\n",
                  AcceptedPodsPercent(counted), AcceptedGpusPercent(counted));
   fmt::format_to(out, "allocated     {:.2f} % of the GPUs on average\n", mean.allocated_percent);
+  text += ClosedLine(report.closed_units);
   fmt::format_to(out, "fragmented    {:.2f} % of the GPUs, {:.1f} % of what is free\n",
                  mean.fragmentation_percent, mean.fragmentation_rate_percent);
-  fmt::format_to(out, "failed        {} pods", counted.failed);
+  fmt::format_to(out, "failed        {}", NumberOf(counted.failed, "pod"));
   std::string_view before = ": ";
   for (const auto& [name, counts] : report.classes) {
     if (counts.failed == 0) continue;
-    fmt::format_to(out, "{}{} of {} {}", before, counts.failed, counts.arrived, name);
+    fmt::format_to(out, "{}{} ({} of {})", before, name, counts.failed, counts.arrived);
     before = ", ";
   }
-  fmt::format_to(out, "\ndecisions     {:.1f} s, {:.0f} us each, {:.0f} us at most\n\n",
+  text += "\n";
+  if (report.classes.contains(std::string(scheduler::kUnplaceable))) text += kUnplaceableLine;
+  fmt::format_to(out, "decisions     {:.1f} s, {:.0f} us each, {:.0f} us at most\n\n",
                  report.decisions.seconds, report.decisions.MeanUs(), report.decisions.slowest_us);
   text += "MEAN LIVES  ACCEPTED %  OF GPUS %  ALLOCATED %  FRAGMENTED %  OF FREE %\n";
   const auto& periods = report.curve.periods();

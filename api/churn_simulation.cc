@@ -124,7 +124,7 @@ void Play(const SimulationInput& input, const std::vector<ChurnArrival>& arrival
     }
     report.curve.Arrive(arriving.demand.units, is_placed);
     if (LifePercent(arrival.at) < LifePercent(report.churn.warm_up)) continue;
-    ClassCounts& counts = report.classes[scheduler::ClassNameOf(arriving.demand.request)];
+    ClassCounts& counts = report.classes[scheduler::ClassNameOf(arriving.demand)];
     ++counts.arrived;
     counts.failed += is_placed ? 0 : 1;
   }
@@ -142,7 +142,11 @@ std::expected<ChurnReport, Error> RunChurn(const SimulationInput& input,
   if (!policy) return std::unexpected(policy.error());
   ChurnReport report{
       .strategy = settings.strategy, .ties = settings.ties, .seed = settings.seed, .churn = churn};
-  report.capacity_units = scheduler::Simulation(input.start, *policy).totals().capacity_units;
+  const scheduler::ClusterTotals start = scheduler::Simulation(input.start, *policy).totals();
+  report.pods_before = scheduler::CountHolders(input.start);
+  report.units_before = start.used_units;
+  report.capacity_units = start.capacity_units;
+  report.closed_units = start.closed_units();
   if (report.capacity_units == 0) return std::unexpected(Refused("the nodes have no GPU"));
   const std::vector<ChurnRow> rows = RowsOf(input, churn.lives);
   report.lives = KindOfLives(rows);

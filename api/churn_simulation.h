@@ -36,7 +36,10 @@ struct ChurnReport {
   std::optional<double> mean_life_s;  // of the trace's
   std::int64_t there_at_start = 0;    // pods that were
   std::int64_t refused_at_start = 0;  // of them
+  std::int64_t pods_before = 0;       // that hold GPUs before all others, and stay
+  std::int64_t units_before = 0;      // which they hold
   std::int64_t capacity_units = 0;    // kGpuUnits a GPU
+  std::int64_t closed_units = 0;      // that nobody can have
   scheduler::Period counted;
   std::map<std::string, ClassCounts> classes;  // that arrived, by name
   scheduler::TimeCurve curve{kPeriodPercent};  // percent of a mean life

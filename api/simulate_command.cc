@@ -39,8 +39,11 @@ std::expected<SimulationReport, Error> RunSimulation(const SimulationInput& inpu
   if (simulation.totals().capacity_units == 0) {
     return std::unexpected(Error{ErrorKind::kBadRequest, "the nodes have no GPU"});
   }
-  SimulationReport report{
-      .strategy = settings.strategy, .ties = settings.ties, .seed = settings.seed};
+  SimulationReport report{.strategy = settings.strategy,
+                          .ties = settings.ties,
+                          .seed = settings.seed,
+                          .pods_before = scheduler::CountHolders(input.start),
+                          .units_before = simulation.totals().used_units};
   std::map<std::string, std::int64_t> failed_by_class;
   const std::int64_t requests = policy->packing->classes.total_count;
   for (const std::size_t index : input.order) {
@@ -51,7 +54,7 @@ std::expected<SimulationReport, Error> RunSimulation(const SimulationInput& inpu
         report.decisions.Measure([&] { return !simulation.Arrive(pod).empty(); });
     if (!is_placed) {
       ++report.failed;
-      ++failed_by_class[scheduler::ClassNameOf(arriving.demand.request)];
+      ++failed_by_class[scheduler::ClassNameOf(arriving.demand)];
     }
     report.arrived_units += arriving.demand.units;
     report.curve.Add(RecordOf(simulation.totals(), report.arrived_units, requests));
@@ -60,6 +63,7 @@ std::expected<SimulationReport, Error> RunSimulation(const SimulationInput& inpu
   report.failed_by_class.assign(failed_by_class.begin(), failed_by_class.end());
   report.capacity_units = simulation.totals().capacity_units;
   report.used_units = simulation.totals().used_units;
+  report.closed_units = simulation.totals().closed_units();
   report.end = PointOf(simulation.totals(), requests);
   return report;
 }

@@ -39,13 +39,16 @@ struct SimulationReport {
   std::string strategy;
   std::string ties;
   std::uint64_t seed = 0;
-  std::int64_t arrived = 0;  // pods
+  std::int64_t pods_before = 0;   // that held GPUs before the first one arrived
+  std::int64_t units_before = 0;  // which they held; kGpuUnits a GPU
+  std::int64_t arrived = 0;       // pods
   std::int64_t failed = 0;
   std::vector<std::pair<std::string, std::int64_t>> failed_by_class;  // those that failed, by name
   std::int64_t capacity_units = 0;                                    // kGpuUnits a GPU
   std::int64_t arrived_units = 0;
-  std::int64_t used_units = 0;
-  scheduler::CurvePoint end;  // after the last pod
+  std::int64_t used_units = 0;    // by all, those before among them
+  std::int64_t closed_units = 0;  // that nobody can have
+  scheduler::CurvePoint end;      // after the last pod
   scheduler::ArrivalCurve curve;
   DecisionTimes decisions;
 };

@@ -100,7 +100,9 @@ Demand DemandOf(const NodeState& devices, const Placement& placement, const Pod&
   return demand;
 }
 
-std::string ClassNameOf(const binpack::ExpectedRequest& request) {
+std::string ClassNameOf(const Demand& demand) {
+  if (demand.fits_no_node) return std::string(kUnplaceable);
+  const binpack::ExpectedRequest& request = demand.request;
   const auto counted = [&](std::string_view what) {
     return std::to_string(request.gpus) + " " + std::string(what) + (request.gpus == 1 ? "" : "s");
   };
@@ -125,12 +127,13 @@ std::optional<Demand> DemandOn(const Inventory& inventory, const Pod& pod) {
 }
 
 Demand DemandOf(const Snapshot& snapshot, const Pod& pod) {
-  if (!pod.request.empty()) {
-    for (const auto& node : snapshot.nodes()) {
-      if (const auto demand = DemandOn(node->inventory, pod)) return *demand;
-    }
+  Demand nothing{.request = {.cpu_milli = pod.host.cpu_milli}};
+  if (pod.request.empty()) return nothing;
+  for (const auto& node : snapshot.nodes()) {
+    if (const auto demand = DemandOn(node->inventory, pod)) return *demand;
   }
-  return {.request = {.cpu_milli = pod.host.cpu_milli}};
+  nothing.fits_no_node = true;
+  return nothing;
 }
 
 std::vector<binpack::GpuCapacity> CapacitiesOf(const Snapshot& snapshot) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "binpack/potential.h"
@@ -15,7 +16,8 @@ namespace offcut::scheduler {
 
 struct Demand {
   binpack::ExpectedRequest request;
-  std::int64_t units = 0;  // kGpuUnits a GPU
+  std::int64_t units = 0;     // kGpuUnits a GPU
+  bool fits_no_node = false;  // not even an empty one: what it asks for cannot be told
 };
 
 // What its request means on the first node that could hold it if it were empty and healthy. One
@@ -23,8 +25,10 @@ struct Demand {
 // devices of several kinds counts as asking for the first.
 Demand DemandOf(const Snapshot& snapshot, const Pod& pod);
 
-// "no GPU", "share", "1 GPU", "8 GPUs", "2 slots", "1 x 1g.5gb": by what failures are told.
-std::string ClassNameOf(const binpack::ExpectedRequest& request);
+// "no GPU", "share", "1 GPU", "8 GPUs", "2 slots", "1 x 1g.5gb", kUnplaceable: by what failures
+// are told.
+std::string ClassNameOf(const Demand& demand);
+inline constexpr std::string_view kUnplaceable = "unplaceable";  // fits no node
 
 // What the request means on that node, if it were empty and healthy; nullopt: it could not hold it.
 // UUIDs that the pod names do not count.

@@ -1,5 +1,6 @@
 #include "scheduler/simulation.h"
 
+#include <algorithm>
 #include <cassert>
 #include <utility>
 
@@ -24,6 +25,16 @@ CurvePoint PointOf(const ClusterTotals& totals, std::int64_t requests) {
       .fragmentation_rate_percent = percent(fragmented, totals.free_units)};
 }
 
+std::int64_t CountHolders(const Snapshot& snapshot) {
+  std::int64_t count = 0;
+  for (const auto& node : snapshot.nodes()) {
+    count += std::ranges::count_if(node->holders, [](const Holder& holder) {
+      return holder.is_unplaced || !holder.placement.pieces.empty();
+    });
+  }
+  return count;
+}
+
 Simulation::Simulation(Snapshot start, const Policy& policy)
     : snapshot_(std::move(start)), policy_(policy), cache_(policy, Prefilter::kNone) {
   for (const auto& node : snapshot_.nodes()) Count(*node, 1);
@@ -32,6 +43,7 @@ Simulation::Simulation(Snapshot start, const Policy& policy)
 void Simulation::Count(const Node& node, std::int64_t sign) {
   totals_.capacity_units += sign * node.compact.total_units;
   totals_.used_units += sign * node.compact.used_units;
+  if (node.closed) return;
   totals_.free_units += sign * node.compact.free_units;
   totals_.weighted_fragments +=
       sign * binpack::Fragmentation(policy_.packing->classes, node.view());

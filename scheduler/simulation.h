@@ -20,9 +20,11 @@ namespace offcut::scheduler {
 struct ClusterTotals {
   std::int64_t capacity_units = 0;
   std::int64_t used_units = 0;
-  std::int64_t free_units = 0;          // of devices that take pods
+  std::int64_t free_units = 0;          // of devices that take pods, on nodes that do
   std::int64_t weighted_fragments = 0;  // sum of F(M); see binpack/fragmentation.h
 
+  // Neither used nor free: unhealthy, or on a node that takes no pod.
+  std::int64_t closed_units() const { return capacity_units - used_units - free_units; }
   bool operator==(const ClusterTotals&) const = default;
 };
 
@@ -30,6 +32,9 @@ struct ClusterTotals {
 // the fragments are weighted by. Without any nothing is fragmented.
 double FragmentedUnits(const ClusterTotals& totals, std::int64_t requests);
 CurvePoint PointOf(const ClusterTotals& totals, std::int64_t requests);
+
+// Pods that hold devices on the nodes.
+std::int64_t CountHolders(const Snapshot& snapshot);
 
 class Simulation {
  public:

@@ -122,7 +122,7 @@ TEST_F(ChurnTest, RefusesAtOnceWhoFitsNowhere) {
   SimulateSettings settings = Settings("a,1,1,8,1000,,0,,\nb,1,1,1,10,,0,,\n", 0.01);
   settings.churn->duration = 100;
   const ChurnReport report = Run(settings);
-  const ClassCounts& lost = report.classes.at("no GPU");
+  const ClassCounts& lost = report.classes.at("unplaceable");
   EXPECT_GT(lost.arrived, 0);
   EXPECT_EQ(lost.failed, lost.arrived);
   EXPECT_EQ(report.classes.at("share").failed, 0);

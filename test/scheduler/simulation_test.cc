@@ -111,13 +111,15 @@ TEST(SimulationTest, TellsTotalsInPercent) {
 
 TEST(DemandTest, NamesTheClassOfARequest) {
   using binpack::DemandKind;
-  EXPECT_EQ(ClassNameOf({}), "no GPU");
-  EXPECT_EQ(ClassNameOf({.kind = DemandKind::kShare, .gpus = 1, .share_units = 700}), "share");
-  EXPECT_EQ(ClassNameOf({.kind = DemandKind::kShare, .gpus = 1, .share_units = 1400}), "1 GPU");
-  EXPECT_EQ(ClassNameOf({.kind = DemandKind::kShare, .gpus = 8, .share_units = 1400}), "8 GPUs");
-  EXPECT_EQ(ClassNameOf({.kind = DemandKind::kSlot, .gpus = 2}), "2 slots");
-  EXPECT_EQ(ClassNameOf({.kind = DemandKind::kInstance, .gpus = 1, .profile = "1g.5gb"}),
-            "1 x 1g.5gb");
+  const auto name_of = [](binpack::ExpectedRequest request) {
+    return ClassNameOf({.request = std::move(request)});
+  };
+  EXPECT_EQ(name_of({}), "no GPU");
+  EXPECT_EQ(name_of({.kind = DemandKind::kShare, .gpus = 1, .share_units = 700}), "share");
+  EXPECT_EQ(name_of({.kind = DemandKind::kShare, .gpus = 1, .share_units = 1400}), "1 GPU");
+  EXPECT_EQ(name_of({.kind = DemandKind::kShare, .gpus = 8, .share_units = 1400}), "8 GPUs");
+  EXPECT_EQ(name_of({.kind = DemandKind::kSlot, .gpus = 2}), "2 slots");
+  EXPECT_EQ(name_of({.kind = DemandKind::kInstance, .gpus = 1, .profile = "1g.5gb"}), "1 x 1g.5gb");
 }
 
 TEST(DemandTest, SaysWhatARequestMeansOnTheFirstNodeThatCouldHoldIt) {
@@ -133,7 +135,9 @@ TEST(DemandTest, SaysWhatARequestMeansOnTheFirstNodeThatCouldHoldIt) {
   const Demand ten = DemandOf(snapshot, PodFromText("p nvidia.com/gpu=10"));
   EXPECT_EQ(ten.request.kind, binpack::DemandKind::kSlot);
   EXPECT_EQ(ten.units, 10 * 350);
-  EXPECT_EQ(DemandOf(snapshot, PodFromText("p nvidia.com/gpu=99")).units, 0);
+  const Demand none = DemandOf(snapshot, PodFromText("p nvidia.com/gpu=99"));
+  EXPECT_EQ(none.units, 0);
+  EXPECT_EQ(ClassNameOf(none), "unplaceable");
   EXPECT_EQ(DemandOf(snapshot, PodFromText("p cpu=7")).request,
             (binpack::ExpectedRequest{.cpu_milli = 7}));
 }
