@@ -13,6 +13,7 @@
 #include "api/device_record_json.h"
 #include "api/gpu_json.h"
 #include "api/gpu_picture.h"
+#include "api/number_text.h"
 #include "api/printable.h"
 #include "api/tenant_json.h"
 #include "api/tenant_text.h"
@@ -77,7 +78,7 @@ std::string DeviceText(const scheduler::RecordedDevice& device) {
 }
 
 std::string FractionText(const binpack::Fraction& fraction) {
-  std::string text = fmt::format("{} GPU{} of", fraction.gpus, fraction.gpus == 1 ? "" : "s");
+  std::string text = NumberOf(fraction.gpus, "GPU") + " of";
   if (fraction.memory_mib > 0) {
     text += fmt::format(" {} MiB", fraction.memory_mib);
   } else if (fraction.memory_percent > 0) {
@@ -136,8 +137,8 @@ std::string QuotaOf(const Explanation& explanation) {
   return Joined(
       explanation.quota,
       [&](const scheduler::QuotaRefusalCount& each) {
-        return fmt::format("quota: {} ({} node{})\n", RefusalText(explanation.tenant, each.refusal),
-                           each.nodes, each.nodes == 1 ? "" : "s");
+        return fmt::format("quota: {} ({})\n", RefusalText(explanation.tenant, each.refusal),
+                           NumberOf(each.nodes, "node"));
       },
       "");
 }
@@ -163,6 +164,23 @@ std::string TableOf(const Explanation& explanation, std::size_t nodes_max) {
     }
   }
   return table;
+}
+
+// Why the chosen node may not be the one of the least cost.
+std::string WholeNodesOf(const Explanation& explanation) {
+  if (explanation.opening_cost == 0) return {};
+  const binpack::WholeNodePrice& price = explanation.packing->whole_nodes;
+  const std::int64_t free = explanation.free_whole_nodes;
+  return fmt::format(
+      "\n{} of a whole node ({}) {} expected, and {} such {} entirely free. While they are so "
+      "few,\n"
+      "- to take a part of one costs {} more (whole_node);\n"
+      "- costs are rounded up to multiples of {} before they are compared, and of equal ones the "
+      "node\n"
+      "  with the fewest free GPUs is chosen: small pods fill nodes that are in use already.\n",
+      NumberOf(price.expected, "job"), NumberOf(price.gpus, "GPU"),
+      price.expected == 1 ? "is" : "are", free, free == 1 ? "node is" : "nodes are",
+      explanation.opening_cost, scheduler::kCoarseStep);
 }
 
 // The GPUs of the first nodes of the table, as they are before the pod comes; where it fits
@@ -261,8 +279,9 @@ std::string PrintExplanation(const Explanation& explanation, const ExplanationLi
     const auto record =
         scheduler::RecordOf(chosen->node->inventory, pod, chosen->cost.placement,
                             scheduler::ChargeOn(*chosen->node, chosen->cost.placement));
-    text += fmt::format("it fits on {} of {} nodes; would go to {}", fitting,
-                        explanation.nodes.size(), Printable(explanation.node_name));
+    text +=
+        fmt::format("it fits on {} of {}; would go to {}", fitting,
+                    NumberOf(explanation.nodes.size(), "node"), Printable(explanation.node_name));
     text += record.devices.empty() ? "\n" : fmt::format(" and get {}\n", DevicesText(record));
   } else {
     text += fmt::format("fits nowhere. 0/{} nodes are available: {}.\n", explanation.nodes.size(),
@@ -275,6 +294,7 @@ std::string PrintExplanation(const Explanation& explanation, const ExplanationLi
   if (explanation.nodes.size() > limits.nodes_max) {
     text += fmt::format("... and {} more\n", explanation.nodes.size() - limits.nodes_max);
   }
+  if (fitting > 0) text += WholeNodesOf(explanation);
   return text + PictureOf(explanation, limits.pictures_max);
 }
 
@@ -298,6 +318,14 @@ json ToJson(const Explanation& explanation) {
   if (!workload.empty()) object["targetWorkload"] = workload;
   if (!pod.unscheduled_message.empty()) object["unscheduledMessage"] = pod.unscheduled_message;
   if (explanation.record) object["record"] = json::parse(PrintDeviceRecord(*explanation.record));
+  if (explanation.opening_cost > 0) {
+    const binpack::WholeNodePrice& price = explanation.packing->whole_nodes;
+    object["wholeNodes"] = {{"gpus", price.gpus},
+                            {"expected", price.expected},
+                            {"free", explanation.free_whole_nodes},
+                            {"openingCost", explanation.opening_cost},
+                            {"costStep", scheduler::kCoarseStep}};
+  }
   for (const NodeExplanation& node : explanation.nodes)
     object["nodes"].push_back(NodeJson(node, pod));
   for (const auto& refusal : explanation.refusals) {

@@ -97,8 +97,8 @@ Explanation Explain(const Snapshot& snapshot, std::string_view uid, const Policy
   }
   const auto scores = Score(snapshot, *entry->pod, fitting, policy, Prefilter::kNone);
   auto next_score = scores.begin();
-  const std::int64_t opening_cost = explanation.packing->whole_nodes.CostAt(
-      CountFreeWhole(snapshot.nodes(), *explanation.packing));
+  explanation.free_whole_nodes = CountFreeWhole(snapshot.nodes(), *explanation.packing);
+  explanation.opening_cost = explanation.packing->whole_nodes.CostAt(explanation.free_whole_nodes);
   std::int64_t best_score = -1;
   for (std::size_t i = 0; i < names.size(); ++i) {
     NodeExplanation node{.node = snapshot.nodes()[i], .verdict = verdicts[i]};
@@ -107,7 +107,7 @@ Explanation Explain(const Snapshot& snapshot, std::string_view uid, const Policy
       const auto expected = WithExpected(snapshot, *node.node, *entry->pod);
       node.cost = CostOf(expected ? *expected : *node.node, *entry->pod, policy,
                          *explanation.packing, Prefilter::kNone);
-      AddOpeningCost(opening_cost, node.cost);
+      AddOpeningCost(explanation.opening_cost, node.cost);
       if (node.score > best_score) {
         best_score = node.score;
         explanation.node_name = names[i];

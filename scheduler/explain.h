@@ -4,6 +4,7 @@
 // them. Pure.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -44,6 +45,8 @@ struct Explanation {
   std::vector<ReasonCount> refusals;     // most frequent first, then in the order of the enum
   std::vector<QuotaRefusalCount> quota;  // those by quota in numbers, in the order of the nodes
   std::shared_ptr<const binpack::PackingModel> packing;  // what the costs go by
+  std::int64_t free_whole_nodes = 0;  // of the nodes that have a price as a whole
+  std::int64_t opening_cost = 0;      // of taking a part of one; 0: costs count to the unit
 };
 
 // Whether the kubelet gave the pod other GPUs than are on record for it.

@@ -56,6 +56,28 @@ TEST(ExplainTextTest, TellsWhereAPodWouldGoAndWhatEachNodeCosts) {
   EXPECT_THAT(text, HasSubstr("6  │· free"));
 }
 
+// Jobs of eight GPUs are 99 % of what is expected: of 16 GPUs about two nodes, and one is free.
+TEST(ExplainTextTest, SaysThatWholeNodesAreShortAndWhatThatDoesToCosts) {
+  scheduler::Policy policy;
+  const auto whole = [](int gpus) {
+    return binpack::ExpectedRequest{
+        .kind = binpack::DemandKind::kShare, .gpus = gpus, .share_units = binpack::kGpuUnits};
+  };
+  policy.target_workload = binpack::TargetWorkload{{{whole(8), 99}, {whole(1), 8}}};
+  scheduler::Snapshot snapshot = World();
+  snapshot.SetPacking(RenewedPacking(snapshot, policy));
+  const auto explanation = scheduler::Explain(snapshot, "uid-one", policy);
+  const std::string text = PrintExplanation(explanation);
+  EXPECT_THAT(text, HasSubstr("2 jobs of a whole node (8 GPUs) are expected, and 1 such node is "
+                              "entirely free. While they are so few,\n"
+                              "- to take a part of one costs 2500 more (whole_node);\n"
+                              "- costs are rounded up to multiples of 400 before"));
+  EXPECT_EQ(ToJson(explanation)["wholeNodes"]["openingCost"], 2'500);
+  const auto plenty = scheduler::Explain(World(), "uid-one", BestFit());
+  EXPECT_THAT(PrintExplanation(plenty), Not(HasSubstr("entirely free")));
+  EXPECT_FALSE(ToJson(plenty).contains("wholeNodes"));
+}
+
 // The node that is in use takes the pod: on the other one it would cost the pods that want 8 GPUs.
 TEST(ExplainTextTest, NamesTheTargetWorkloadThatCostsGoBy) {
   scheduler::Snapshot world = World();

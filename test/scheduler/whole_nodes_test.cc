@@ -136,6 +136,8 @@ TEST(WholeNodesTest, AnExplanationCountsThePriceAmongItsTerms) {
   snapshot.PutPod(PodFromText("p nvidia.com/gpu=1"));
   const Explanation explanation = Explain(snapshot, "uid-p", policy);
   EXPECT_EQ(explanation.node_name, "c");
+  EXPECT_EQ(explanation.free_whole_nodes, 2);
+  EXPECT_EQ(explanation.opening_cost, 2'500);
   ASSERT_EQ(explanation.nodes.size(), 4U);
   for (const NodeExplanation& node : explanation.nodes) {
     std::int64_t sum = 0;
