@@ -1,5 +1,6 @@
 // The command line: which command, with which settings. Every command is a function elsewhere.
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -22,6 +23,7 @@
 #include "api/simulate_mig_command.h"
 #include "api/state_files.h"
 #include "api/text_fields.h"
+#include "binpack/mig_table.h"
 #include "binpack/strategy.h"
 
 namespace {
@@ -396,6 +398,30 @@ void AddReplayOptions(CLI::App& simulate, SimulateSettings& settings, CLI::Optio
       ->excludes(mig);
 }
 
+// CLI11 would take -1 for the largest number, and one that is too large likewise.
+std::string CheckSeed(const std::string& text) {
+  std::uint64_t seed = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), seed);
+  const bool is_seed = code == std::errc() && end == text.data() + text.size();
+  return is_seed ? std::string() : fmt::format("{} is no whole number from 0 to 2^64 - 1", text);
+}
+
+template <typename Names, typename NameOf>
+std::string Joined(const Names& names, NameOf name_of) {
+  std::string text;
+  for (const auto& each : names)
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", name_of(each));
+  return text;
+}
+
+std::string ReplayStrategies() {
+  return Joined(offcut::binpack::Strategies(), [](const auto& strategy) { return strategy.name; });
+}
+
+std::string MigStrategies() {
+  return Joined(offcut::binpack::MigStrategyNames(), [](std::string_view name) { return name; });
+}
+
 // Throws where the options make no replay.
 void TakeReplay(const std::vector<std::string>& strategies, const std::vector<double>& loads,
                 SimulateSettings& settings) {
@@ -410,12 +436,8 @@ void TakeReplay(const std::vector<std::string>& strategies, const std::vector<do
   if (strategies.empty()) return;
   settings.strategy = strategies.front();
   if (offcut::binpack::FindStrategy(settings.strategy) != nullptr) return;
-  std::string names;
-  for (const auto& strategy : offcut::binpack::Strategies()) {
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", strategy.name);
-  }
-  throw CLI::ValidationError("--strategy",
-                             fmt::format("{} is none of {}", settings.strategy, names));
+  throw CLI::ValidationError(
+      "--strategy", fmt::format("{} is none of {}", settings.strategy, ReplayStrategies()));
 }
 
 void AddSimulate(CLI::App& app, Command& command) {
@@ -438,10 +460,14 @@ void AddSimulate(CLI::App& app, Command& command) {
       "--mig memory slices likewise, 1 by default, and it may be given several times");
   load->check(CLI::Range(0.001, 100.0));
   AddChurnOptions(*simulate, churn, mig_flag, load);
-  simulate->add_option("--strategy", strategies,
-                       "What a placement costs; with --mig it may be given several times, and each "
-                       "is compared with the first");
+  simulate
+      ->add_option("--strategy", strategies,
+                   fmt::format("What a placement costs: {}. With --mig: {}; it may then be given "
+                               "several times, and each is compared with the first",
+                               ReplayStrategies(), MigStrategies()))
+      ->default_str(fmt::format("{}, with --mig {}", replay.strategy, mig.strategies.front()));
   simulate->add_option("--seed", seed, "Of whatever is random")
+      ->check(CheckSeed, "")
       ->default_str(fmt::format("{}, with --mig {}", replay.seed, mig.seed));
   simulate->add_option("-o,--output", mig.output, "table, json or csv")
       ->check(CLI::IsMember({"table", "json", "csv"}))

@@ -132,6 +132,14 @@ class CommandLineTest(unittest.TestCase):
             self.assertEqual(code, 2)
             self.assertIn(flag, text)
 
+    def test_the_help_of_a_simulation_names_the_strategies_and_the_default(self):
+        done = subprocess.run([OFFCUT, "simulate", "--help"], capture_output=True, text=True,
+                              timeout=PATIENCE_S, check=True)
+        words = " ".join(done.stdout.split())
+        self.assertIn("best-fit, clustering, dot-product, fgd, first-fit, offcut, packing, ", words)
+        self.assertIn("mig-first-fit, mig-best-fit, mfi, fgd-mask, cap-mask, offcut", words)
+        self.assertIn("--strategy TEXT=best-fit, with --mig offcut", words)
+
     def test_a_replay_takes_one_load_and_its_options_need_it(self):
         files = ("simulate", "--nodes", "none.csv", "--pods", "none.csv")
         for arguments, problem in {
@@ -143,6 +151,8 @@ class CommandLineTest(unittest.TestCase):
             ("--lives", "trace"): "--lives requires --load",
             ("--warm-up", "2"): "--warm-up requires --load",
             ("--gpus", "2"): "--gpus requires --mig",
+            ("--seed", "-1"): "--seed: -1 is no whole number",
+            ("--seed", "18446744073709551616"): "--seed: 18446744073709551616 is no whole number",
         }.items():
             code, text = run(*files, *arguments)
             self.assertEqual(code, 2, arguments)
