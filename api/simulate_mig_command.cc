@@ -29,6 +29,8 @@ namespace {
 
 using binpack::GpuModel;
 
+constexpr double kRoundingError = 1e-9;  // of sums of percentages
+
 // One strategy on one mix and load, over all runs.
 struct Row {
   std::string mix;
@@ -108,7 +110,8 @@ Row RowOf(const Runs& runs, const Runs& first) {
   for (std::size_t i = 0; i < runs.accepted.size(); ++i) {
     differences.push_back(runs.accepted[i] - first.accepted[i]);
   }
-  row.difference = Mean(differences);
+  const double difference = Mean(differences);
+  row.difference = std::abs(difference) < kRoundingError ? 0 : difference;  // no -0.00
   if (differences.size() > 1) row.half_width = ConfidenceHalfWidth(differences);
   for (std::size_t p = 0; p < runs.sum.arrived.size(); ++p) {
     const std::int64_t arrived = runs.sum.arrived[p];
@@ -163,7 +166,7 @@ std::expected<std::vector<Row>, Error> RunAll(const MigSimulationSettings& setti
                            .arrivals = settings.arrivals};
       for (Row& row : Compare(settings, churn, layouts, strategies)) {
         row.mix = mix;
-        row.load = load;
+        row.load = churn.load_permille / 1000.0;
         rows.push_back(std::move(row));
       }
     }
@@ -179,8 +182,8 @@ void PrintTable(const std::vector<Row>& rows, const GpuModel& model, std::ostrea
   for (const Row& row : rows) {
     const std::string interval =
         row.half_width ? fmt::format(" +-{:.2f}", *row.half_width) : std::string();
-    fmt::print(out, "{:<{}}  {:>5.2f}  {:<13}  {:>8.2f}  {:>8.2f}  {:>15}", row.mix, width,
-               row.load, row.strategy, row.accepted_percent, row.accepted_slices_percent,
+    fmt::print(out, "{:<{}}  {:>5}  {:<13}  {:>8.2f}  {:>8.2f}  {:>15}", row.mix, width, row.load,
+               row.strategy, row.accepted_percent, row.accepted_slices_percent,
                fmt::format("{:+.2f}{}", row.difference, interval));
     for (std::size_t p = 0; p < row.profiles.size(); ++p) {
       if (row.profiles[p]) fmt::print(out, "  {} {:.1f}", model.profiles[p].name, *row.profiles[p]);

@@ -63,6 +63,14 @@ TEST(SimulateMigTest, PrintsATableOrCsv) {
   EXPECT_THAT(Printed(settings), HasSubstr(",0.0000,,"));
 }
 
+// Loads count in thousandths.
+TEST(SimulateMigTest, NamesTheLoadThatWasPlayed) {
+  MigSimulationSettings settings = Small();
+  settings.loads = {0.0014, 0.85};
+  EXPECT_THAT(Printed(settings), HasSubstr("uniform   0.001  offcut"));
+  EXPECT_THAT(Printed(settings), HasSubstr("uniform    0.85  offcut"));
+}
+
 TEST(SimulateMigTest, SaysWhichNameItDoesNotKnow) {
   const auto complaint = [](const MigSimulationSettings& settings) {
     std::ostringstream out;
