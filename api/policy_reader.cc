@@ -186,6 +186,10 @@ void ReadModels(const Value& value, const Place& place, std::size_t count_max, E
       RefuseName(*model, item, "1 to 63 bytes, in which * matches any text", errors);
       continue;
     }
+    if (model->starts_with('!')) {  // of a pod's annotation, where it denies
+      RefuseName(*model, item, "models that are accepted: none is denied by ! here", errors);
+      continue;
+    }
     models.push_back(*model);
   }
 }
