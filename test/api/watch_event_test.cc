@@ -74,6 +74,16 @@ TEST(WatchEventTest, GivesTheItemsOfAListTheirType) {
   EXPECT_EQ(page->items[1]["apiVersion"], "own/v1");
 }
 
+TEST(WatchEventTest, LeavesOutWhoHasWrittenWhat) {
+  const char* object = R"({"metadata":{"name":"a","managedFields":[{"manager":"kubelet"}]}})";
+  const auto event = ParseWatchEvent(R"({"type":"ADDED","object":)" + std::string(object) + "}");
+  EXPECT_EQ(event->object, json::parse(R"({"metadata":{"name":"a"}})"));
+  const auto page = ParseListPage(R"({"metadata":{"resourceVersion":"7"},"items":[)" +
+                                  std::string(object) + "]}");
+  ASSERT_TRUE(page);
+  EXPECT_EQ(page->items[0], json::parse(R"({"metadata":{"name":"a"}})"));
+}
+
 TEST(WatchEventTest, ReadsAListWithoutItems) {
   const auto page =
       ParseListPage(R"({"kind":"PodList","metadata":{"resourceVersion":"7"},"items":null})");
