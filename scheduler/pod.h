@@ -35,6 +35,7 @@ struct ContainerRequest {
                                                 // then `devices` does not have the GPU count
   std::vector<ResourceCount> unshared_devices;  // with a fraction: `devices` and the GPU count
   binpack::HostResources host;                  // its CPU and memory; pods 0
+  bool operator==(const ContainerRequest&) const = default;
 };
 
 // What the whole pod asks for at once.
@@ -104,6 +105,7 @@ struct Pod {
   std::optional<DeviceRecord> record;    // of its annotations, where they are readable
   Labels labels;                         // of a pod on a node; what budgets select it by
   std::vector<ObservedDevice> observed;  // of its status, in its order; MIG instances left out
+  bool operator==(const Pod&) const = default;
 };
 
 // What the containers ask for together: app containers and sidecars are summed, an init container

@@ -384,7 +384,13 @@ std::vector<std::string> Snapshot::ReplacePods(std::vector<Pod> pods) {
     if (!listed.contains(entry.pod->uid) && IsSeen(entry)) ghosts.push_back(entry.pod->uid);
   });
   for (const std::string& uid : ghosts) RemovePod(uid);
-  for (Pod& pod : pods) PutPod(std::move(pod));
+  for (Pod& pod : pods) {
+    // Most have not changed, and to put each on its node anew takes seconds in a large cluster.
+    pod.admitted_queue = QueueOf(pod);
+    const PodEntry* known = FindPod(pod.uid);
+    if (known != nullptr && IsSeen(*known) && *known->pod == pod) continue;
+    PutPod(std::move(pod));
+  }
   return ghosts;
 }
 

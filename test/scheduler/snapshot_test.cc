@@ -309,6 +309,22 @@ TEST(SnapshotTest, AListReplacesWhatWasKnownAndCountsGhosts) {
   EXPECT_EQ(snapshot.pod_count(), 2U);
 }
 
+// Whoever keeps what it has worked out for a node knows it by its address.
+TEST(SnapshotTest, AListThatSaysNothingNewLeavesTheNodesAsTheyAre) {
+  const std::vector<Pod> pods = {PodFromText("a nvidia.com/gpu=1 node=n"),
+                                 PodFromText("b nvidia.com/gpu=1 node=m"),
+                                 PodFromText("c nvidia.com/gpu=1")};
+  Snapshot snapshot = SnapshotOf({WholeInventory("m", 8), WholeInventory("n", 8)}, pods);
+  const auto m = snapshot.nodes()[0];
+  const auto n = snapshot.nodes()[1];
+  std::vector<Pod> list = pods;
+  list[0].is_terminating = true;
+  EXPECT_THAT(snapshot.ReplacePods(list), IsEmpty());
+  EXPECT_EQ(snapshot.nodes()[0], m);
+  EXPECT_NE(snapshot.nodes()[1], n);
+  EXPECT_EQ(snapshot.FindPod("uid-a")->phase, PodPhase::kTerminating);
+}
+
 // The list may be older than our reservation, and than a binding that we made and nobody has shown
 // us yet.
 TEST(SnapshotTest, AListTakesNothingFromPodsThatWeBind) {
