@@ -58,7 +58,7 @@ void LeaderLabel::Send() {
     } else {
       is_sending_ = false;
       if (!as_leader) return;
-      FindOthers();
+      if (!is_finding_) FindOthers();
       SendLater();
     }
   });
@@ -73,6 +73,7 @@ void LeaderLabel::SendLater() {
 }
 
 void LeaderLabel::FindOthers() {
+  is_finding_ = is_leading_;
   if (!is_leading_) return;
   const std::string selector = PercentEncoded(std::string(kLeaderLabel) + "=true");
   KubeRequest request{
@@ -81,6 +82,7 @@ void LeaderLabel::FindOthers() {
       .limit = KubeLimit::kNone};
   client_.Call(std::move(request), [this](const KubeResult& result) {
     if (OutcomeOf(result) == CallOutcome::kDone) {
+      is_finding_ = false;
       TakeFromOthers(result->body);
     } else {
       spdlog::warn("pods labelled {}: {}", kLeaderLabel, ResultText(result));

@@ -39,6 +39,7 @@ class LeaderLabel {
   const std::chrono::milliseconds period_;
   bool is_leading_ = false;
   bool is_sending_ = false;  // a patch is on its way, or will be tried again
+  bool is_finding_ = false;  // a look for others is on its way, or will be tried again
   KubeTicket timer_ = 0;     // of the next one while we lead; 0: none
 };
 

@@ -54,6 +54,16 @@ TEST_F(LeaderLabelTest, IsWrittenAgainWhileWeLead) {
   client_->Stop();
 }
 
+// Each time that the label is written again would else begin another row of tries without an end.
+TEST_F(LeaderLabelTest, LooksForOthersOnceAtATimeWhereThatFails) {
+  server_.On("GET", {{Reply(403, "{}")}});
+  LeaderLabel often(*client_, "gpu", "us", std::chrono::milliseconds{2});
+  client_->Post([&] { often.Set(true); });
+  server_.WaitForRequests("PATCH", 20);
+  EXPECT_LT(server_.Count("GET"), 10U);  // the next try comes after a second
+  client_->Stop();
+}
+
 TEST_F(LeaderLabelTest, TakesNothingFromOthersWhenWeDoNotLead) {
   Set(false);
   const auto patches = server_.WaitForRequests("PATCH", 1);
