@@ -2,6 +2,7 @@
 
 #include <array>
 #include <limits>
+#include <optional>
 #include <string>
 
 #include <nlohmann/json.hpp>
@@ -17,22 +18,24 @@ constexpr std::array kTakings = {EnumName<Taking>{"lower-priority", Taking::kLow
 
 void ReadBand(const Value& value, const Place& place, ErrorList& errors,
               std::vector<scheduler::PriorityBand>& bands) {
-  scheduler::PriorityBand band;
-  const auto bound = [&](std::string_view field, std::int32_t& out) {
+  std::optional<std::int32_t> from;
+  std::optional<std::int32_t> to;
+  const auto bound = [&](std::string_view field, std::optional<std::int32_t>& out) {
     return Field{field, [&errors, &out](const Value& v, const Place& p) {
                    constexpr Range range{std::numeric_limits<std::int32_t>::min(),
                                          std::numeric_limits<std::int32_t>::max()};
-                   out = ReadInteger(v, p, range, errors).value_or(out);
+                   out = ReadInteger(v, p, range, errors);
                  }};
   };
-  ReadFields(value, place, errors, {bound("from", band.from), bound("to", band.to)});
+  ReadFields(value, place, errors, {bound("from", from), bound("to", to)});
   RequireFields(value, place, errors, {"from", "to"});
-  if (band.from > band.to) {
+  if (!from || !to) return;
+  if (*from > *to) {
     errors.Add(place, PolicyErrorCode::kOutOfRange,
-               "got " + std::to_string(band.from) + " to " + std::to_string(band.to) +
+               "got " + std::to_string(*from) + " to " + std::to_string(*to) +
                    ", allowed is a first priority that is not above the last");
   }
-  bands.push_back(band);
+  bands.push_back({.from = *from, .to = *to});
 }
 
 }  // namespace

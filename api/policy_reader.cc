@@ -13,7 +13,7 @@ namespace offcut::api {
 namespace {
 
 // Fields whose names are settled and whose meaning comes with a later version.
-constexpr std::array<std::string_view, 2> kUnsupportedFields = {"/preemption", "/reclaim"};
+constexpr std::array<std::string_view, 1> kUnsupportedFields = {"/reclaim"};
 
 void RefuseField(const Member& member, const Place& place, std::span<const Field> fields,
                  ErrorList& errors) {

@@ -164,7 +164,7 @@ TEST(QuotaTest, NobodyIsEvictedForAPodThatClaimsOfOthersWouldRefuseStill) {
   const auto is_kept = [&](const std::string& claimed, const std::string& node) {
     Snapshot next = snapshot;
     next.Claim(std::make_shared<const Pod>(PodFromText(claimed)), node);
-    return !Preempt(next, pod, candidates, {}, kWire).empty();
+    return !Preempt(next, pod, candidates, {}, kWire, kNowS).empty();
   };
   for (const char* node : {"m", "n"}) {
     EXPECT_TRUE(is_kept("c nvidia.com/gpu=4 namespace=red", node)) << node;

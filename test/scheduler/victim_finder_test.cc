@@ -88,10 +88,9 @@ TEST(VictimFinderTest, AFreeMemorySliceWithoutAComputeSliceIsNoRoom) {
 }
 
 TEST(VictimFinderTest, AProtectedInstanceAnywhereKeepsThe7gOut) {
-  EXPECT_EQ(
-      MigWorld({{"a", 0, "1g.5gb", 3, 0}, {"b", 0, "1g.5gb", 5, 50}, {"c", 1, "1g.5gb", 0, 50}})
-          .Find("7g.40gb"),
-      std::nullopt);
+  const std::vector<MigHolder> instances = {
+      {"a", 0, "1g.5gb", 3, 0}, {"b", 0, "1g.5gb", 5, 50}, {"c", 1, "1g.5gb", 0, 50}};
+  EXPECT_EQ(FindOnMig(instances, "7g.40gb"), std::nullopt);
 }
 
 // Whose device nobody knows is no victim where the place matters.
