@@ -8,9 +8,29 @@
 
 namespace offcut::scheduler {
 
+namespace {
+
+bool IsBeyondLimit(const quota::Ledger& ledger, int tenant) {
+  const quota::TenantTree& tree = ledger.tree();
+  for (int cell = 0; cell < static_cast<int>(tree.cells.size()); ++cell) {
+    if (tree.Plan(cell, tenant).takes_part && ledger.Available(tenant, cell) < 0) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+// An older pod that joins a Workload later (its owner and its annotation may be edited) takes the
+// place of one that holds devices already, and whom quota has let pass for its place. So while the
+// tenant who pays for that one now has no quota for it, the older one has to pay as well.
 Payer PayerIn(const Snapshot& snapshot, const Pod& pod) {
   if (snapshot.accounts() == nullptr) return {};
-  return PayerOf(snapshot.accounts()->tenancy(), pod, snapshot.QueueOf(pod));
+  const Accounts& accounts = *snapshot.accounts();
+  const Payer payer = PayerOf(accounts.tenancy(), pod, snapshot.QueueOf(pod));
+  if (!payer.is_charged_elsewhere || !snapshot.HasHolderBeyondWorkload(pod)) return payer;
+  const Payer own = PayerOf(accounts.tenancy(), pod, {});
+  const bool is_owing = own.tenant != kNoTenant && IsBeyondLimit(accounts.charged(), own.tenant);
+  return is_owing ? own : payer;
 }
 
 Verdict CheckQuota(const quota::Ledger& ledger, const Tenancy& tenancy, int tenant,

@@ -84,6 +84,15 @@ std::string_view Snapshot::QueueOf(const Pod& pod) const {
   return rank < admission->pods ? std::string_view(admission->queue) : std::string_view();
 }
 
+bool Snapshot::HasHolderBeyondWorkload(const Pod& pod) const {
+  const Admission* admission = AdmissionOf(pod);
+  if (admission == nullptr) return false;
+  const auto pods = workload_pods_->Of(*admission);
+  const auto covered = std::min<std::int64_t>(admission->pods, std::ssize(pods));
+  return std::ranges::any_of(pods.subspan(static_cast<std::size_t>(covered)),
+                             [&](const auto& each) { return HoldsDevices(*FindPod(each->uid)); });
+}
+
 // Those that may be of another Workload than before, or of one that is another now. Some may be
 // named twice.
 WorkloadPods::Pods Snapshot::PodsThatDiffer(const Admissions& before) const {

@@ -93,6 +93,9 @@ class Snapshot {
   // it was charged for have one, by creation time and UID; a pod that is not known yet is judged as
   // if it were. A pod that is gone, or has finished, leaves its place to the next.
   std::string_view QueueOf(const Pod& pod) const;
+  // Whether one that is beyond those of the pod's Workload holds devices: whoever is charged for it
+  // has perhaps not been asked.
+  bool HasHolderBeyondWorkload(const Pod& pod) const;
 
   // For people; no decision reads them. Ordered by namespace and name.
   std::span<const ResourceQuota> resource_quotas() const {

@@ -168,6 +168,28 @@ TEST_F(AdmittedPods, AreNoMoreThanTheWorkloadWasChargedFor) {
   EXPECT_EQ(filtered("c nvidia.com/gpu=1 created=4"), Reason::kFits);
 }
 
+// The Workload is charged for one pod, and red may have one GPU. Pods that are older than those on
+// the node are made the Workload's own, one after the other: c puts d beyond it, and red has a GPU
+// for that one. With c red is beyond its limit, so that b must pay, and cannot.
+TEST_F(AdmittedPods, ThatJoinLaterPushNobodyPastTheQuota) {
+  Admissions admissions;
+  admissions.Put(Of("w", "red-cq", {"job"}, 1));
+  snapshot_.SetAdmissions(std::make_shared<const Admissions>(std::move(admissions)));
+  int bound = 0;
+  for (const char* text : {"d nvidia.com/gpu=1 created=4", "c nvidia.com/gpu=1 created=3",
+                           "b nvidia.com/gpu=1 created=2", "a nvidia.com/gpu=1 created=1"}) {
+    Pod pod = PodFromText(text);
+    pod.owner_uid = "job";
+    snapshot_.PutPod(pod);
+    const std::vector<std::string> names = {"n"};
+    const auto wire = Prefilter::kByKubeScheduler;
+    const bool fits = Filter(snapshot_, pod, names, {}, wire)[0].fits();
+    EXPECT_EQ(Reserve(snapshot_, pod, "n", {}, wire).verdict.fits(), fits) << text;
+    if (fits) ++bound;
+  }
+  EXPECT_EQ(bound, 2);
+}
+
 TEST_F(AdmittedPods, OfAQueueThatIsNobodysAreChargedToNobody) {
   Admissions admissions;
   admissions.Put(Of("w", "green-cq", {"uid-a"}));
