@@ -21,6 +21,8 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
 constexpr std::string_view kGoneText = "pod is gone";
+// Of the time for an answer, what a last try at a busy server must have left.
+constexpr int kLastTryPart = 8;
 constexpr std::string_view kLateText =
     "API server did not answer in time; devices stay reserved until it does";
 
@@ -207,9 +209,8 @@ void Binder::Posted(const std::string& uid, const KubeResult& result) {
 void Binder::Refused(const std::string& uid, Open& open, const KubeResult& result) {
   const bool is_busy = !result || result->status == 429;
   const milliseconds asked = std::chrono::seconds{result ? result->retry_after_s : 0};
-  // Nobody waits longer than that, and the devices are for others meanwhile.
-  if (is_busy && !open.waiters.empty() && asked < settings_.answer_timeout) {
-    Again(uid, std::max(settings_.retry_delay, asked));
+  if (const auto pause = is_busy ? PauseFor(open, asked) : std::nullopt) {
+    Again(uid, *pause);
     return;
   }
   // An earlier POST may be why this one is refused.
@@ -222,6 +223,20 @@ void Binder::Refused(const std::string& uid, Open& open, const KubeResult& resul
   } else {
     GiveBack(uid, ResultText(result));
   }
+}
+
+// How long to wait before a busy server is asked again, or nullopt where the answer would come too
+// late for whoever waits: the devices are for others meanwhile. Hundreds of pods that ask as often
+// as at first would keep it busy. The last pause is cut, so that a last try has the time that it
+// takes.
+std::optional<milliseconds> Binder::PauseFor(Open& open, milliseconds asked) {
+  if (open.waiters.empty()) return std::nullopt;
+  const Time end = std::ranges::max(open.waiters, {}, &Waiter::end).end;
+  const milliseconds room = Until(end) - settings_.answer_timeout / kLastTryPart;
+  if (room < std::max(settings_.retry_delay, asked)) return std::nullopt;
+  open.busy_pause = std::max(settings_.retry_delay, 2 * open.busy_pause);
+  std::uniform_int_distribution<milliseconds::rep> more(0, open.busy_pause.count() / 4);
+  return std::max(asked, std::min(open.busy_pause + milliseconds{more(random_)}, room));
 }
 
 void Binder::ReadPod(const std::string& uid) {

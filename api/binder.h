@@ -4,7 +4,8 @@
 //                                   409: read the pod; ours after all: confirm, else give back
 //                                   404: the pod is gone
 //                                   403, other 4xx: give back
-//                                   429, not sent: again, while there is time; else give back
+//                                   429, not sent: again after a pause that doubles, while there
+//                                   is time; else give back
 //                                   5xx, timeout, cut: unknown. Read the pod; not bound yet: again,
 //                                   while there is time. Then kube-scheduler is told, and the
 //                                   reservation stays until reads have said for `settle_time` that
@@ -21,6 +22,8 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <random>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -38,7 +41,8 @@ struct BinderSettings {
   // How long a binding that we sent may still be carried out by an API server that never answered:
   // its own limit for a request is 60 s.
   std::chrono::milliseconds settle_time{65'000};
-  std::chrono::milliseconds retry_delay{200};      // of what was certainly not sent, or unknown
+  // Of what was certainly not sent (then twice as long each time), or is unknown.
+  std::chrono::milliseconds retry_delay{200};
   std::chrono::milliseconds settle_period{2'000};  // between two reads of an open outcome
   // Twice as long after each read that fails, up to this: the API server has enough to do.
   std::chrono::milliseconds read_pause_max{16'000};
@@ -99,6 +103,7 @@ class Binder {
     bool may_have_acted = false;  // some POST's outcome is not known
     std::chrono::steady_clock::time_point last_post;
     std::chrono::milliseconds read_pause{0};  // after the last read, which has failed
+    std::chrono::milliseconds busy_pause{0};  // after the last POST, which was not taken
   };
 
   // `end`: when kube-scheduler must have been answered.
@@ -111,6 +116,7 @@ class Binder {
   std::expected<void, std::string> ReserveAgain(Open& open);
   void Posted(const std::string& uid, const KubeResult& result);
   void Refused(const std::string& uid, Open& open, const KubeResult& result);
+  std::optional<std::chrono::milliseconds> PauseFor(Open& open, std::chrono::milliseconds asked);
   void ReadPod(const std::string& uid);
   void PodRead(const std::string& uid, const KubeResult& result);
   void TakeOver(const scheduler::Pod& pod);
@@ -136,6 +142,7 @@ class Binder {
   // Of the client's thread.
   std::unordered_map<std::string, Open> open_;  // by pod UID
   std::uint64_t last_waiter_ = 0;
+  std::mt19937_64 random_{std::random_device()()};
   std::chrono::steady_clock::time_point held_until_;
   bool is_held_ = false;
 };

@@ -219,6 +219,19 @@ TEST(BinderTest, GivesBackWhatABusyServerDoesNotTakeInTime) {
   EXPECT_EQ(world.server.Count("GET"), 0U);
 }
 
+// Waits of 1, 2, 4 .. 64 ms come to 127 of the 175 ms that leave a last try its time; then one is
+// cut, and with as much again for rounding there are no more than a dozen tries. Each millisecond
+// there would be a hundred.
+TEST(BinderTest, AsksABusyServerLessAndLessOften) {
+  BinderWorld world(HastySettings());
+  world.Know(kTrain);
+  world.server.On("POST", {Says(429, "too many")});
+  EXPECT_NE(world.BindNow("train", "n1"), "");
+  EXPECT_THAT(world.ended.WaitFor(1), SizeIs(1));
+  EXPECT_GE(world.server.Count("POST"), 2U);
+  EXPECT_LE(world.server.Count("POST"), 12U);
+}
+
 // kube-scheduler cannot wait so long, and the devices are for others meanwhile.
 TEST(BinderTest, GivesBackAtOnceWhereABusyServerAsksForMoreThanTheTimeLeft) {
   BinderWorld world;
