@@ -151,11 +151,14 @@ void Binder::Post(const std::string& uid) {
   open.is_calling = true;
   open.last_post = steady_clock::now();
   const ExtenderBindingArgs& args = open.binding.args;
+  // Not a whole time for an answer from now: it may wait for its turn, or for a connection, and a
+  // successor waits for what is sent within the time of a bind alone.
+  const auto left = std::chrono::floor<milliseconds>(LastEnd(open) - open.last_post);
   KubeRequest request{.method = "POST",
                       .target = PodPath(args.pod_namespace, args.pod_name) + "/binding",
                       .content_type = "application/json",
                       .body = PrintBinding(open.binding),
-                      .timeout = settings_.answer_timeout,
+                      .timeout = left,
                       .limit = KubeLimit::kBindings};
   client_.Call(std::move(request), [this, uid](const KubeResult& result) { Posted(uid, result); });
 }
@@ -231,8 +234,7 @@ void Binder::Refused(const std::string& uid, Open& open, const KubeResult& resul
 // takes.
 std::optional<milliseconds> Binder::PauseFor(Open& open, milliseconds asked) {
   if (open.waiters.empty()) return std::nullopt;
-  const Time end = std::ranges::max(open.waiters, {}, &Waiter::end).end;
-  const milliseconds room = Until(end) - settings_.answer_timeout / kLastTryPart;
+  const milliseconds room = Until(LastEnd(open)) - settings_.answer_timeout / kLastTryPart;
   if (room < std::max(settings_.retry_delay, asked)) return std::nullopt;
   open.busy_pause = std::max(settings_.retry_delay, 2 * open.busy_pause);
   std::uniform_int_distribution<milliseconds::rep> more(0, open.busy_pause.count() / 4);
@@ -312,6 +314,11 @@ void Binder::Again(const std::string& uid, milliseconds delay) {
   open_.at(uid).is_calling = true;
   open_.at(uid).was_delayed = true;
   client_.RunAfter(delay, [this, uid] { Post(uid); });
+}
+
+// Requires: somebody waits.
+Binder::Time Binder::LastEnd(const Open& open) {
+  return std::ranges::max(open.waiters, {}, &Waiter::end).end;
 }
 
 // After a pause of the whole process every timer is due at once, and one that sends again may come

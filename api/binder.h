@@ -12,7 +12,7 @@
 //                                   the pod is not bound: a late binding finds its devices free.
 //
 // Nothing is sent for a bind whose time for an answer is over, however long the process stood
-// still: a successor waits for what was sent in time.
+// still, or the binding waited for its turn: a successor waits for what was sent in time.
 //
 // A bind that comes again while the first is open joins it. Bindings of different pods do not wait
 // for each other.
@@ -122,6 +122,7 @@ class Binder {
   void TakeOver(const scheduler::Pod& pod);
   void StillUnbound(const std::string& uid, Open& open);
   void Again(const std::string& uid, std::chrono::milliseconds delay);
+  static Time LastEnd(const Open& open);
   static void AnswerTheLate(Open& open);
   void NobodyWaits(const std::string& uid, const Open& open);
   void GiveUpWaiting(const std::string& uid, std::uint64_t waiter);

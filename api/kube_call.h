@@ -24,7 +24,8 @@ struct KubeRequest {
   std::string target;        // path and query, behind the server's base path; names are encoded
   std::string content_type;  // of the body; empty: there is none
   std::string body;
-  // From Call() to the answer, waiting included; of a stream, to the head of the response.
+  // From Call() to the answer, waiting included; of a stream, to the head of the response. What has
+  // not been written by then never is.
   std::chrono::milliseconds timeout = std::chrono::seconds{30};
   KubeLimit limit = KubeLimit::kRate;
 };

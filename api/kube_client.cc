@@ -258,6 +258,12 @@ KubeAwaitable<Attempt> KubeClient::Loop::TryOnce(Exchange& exchange, const std::
         co_await exchange.connection->Open(credentials_.Config(), settings_.connect_timeout);
     if (!opened) co_return Attempt{Failed(false, opened.error())};
   }
+  // After a pause of the whole process this may run before the deadline's timer does.
+  if (exchange.is_finished || exchange.IsLate()) {
+    exchange.connection->Close();
+    const auto timeout = exchange.request.timeout.count();
+    co_return Attempt{Failed(false, fmt::format("not sent within {} ms", timeout))};
+  }
   const KubeConnection::Result written = co_await exchange.connection->Write(*text);
   if (!written) {
     exchange.connection->Close();

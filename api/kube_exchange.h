@@ -2,6 +2,7 @@
 // Owned by the client's thread.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <exception>
 #include <memory>
@@ -26,6 +27,9 @@ struct Exchange {
       : ticket(number), request(std::move(call)), stream(std::move(lines)), deadline(executor) {}
 
   bool IsStream() const { return stream.line != nullptr; }
+  bool IsLate() const {
+    return has_deadline && deadline.expiry() <= std::chrono::steady_clock::now();
+  }
   bool MayHaveActed() const { return connection != nullptr && connection->HasWritten(); }
 
   const KubeTicket ticket;

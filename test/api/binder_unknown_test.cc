@@ -326,6 +326,26 @@ TEST(BinderUnknownTest, CountsTheReadIntoTheTimeForAnAnswer) {
   EXPECT_NE(BinderWorld::Get(answer), "");
 }
 
+// Bindings are held for 200 ms of the 300, and the one that is then sent gets no answer. Its time
+// is over with the bind's, at 300 ms, and then the pod is read; a whole time from its sending would
+// end at 500 ms.
+TEST(BinderUnknownTest, CountsTheWaitIntoTheTimeOfTheBinding) {
+  BinderSettings settings = PatientSettings();
+  settings.answer_timeout = milliseconds{300};
+  BinderWorld world(settings);
+  world.Know(kTrain);
+  world.server.On("POST", {Silence()});
+  world.server.On("GET", {Shows(kTrain)});
+  world.binder.HoldUntil(std::chrono::steady_clock::now() + milliseconds{200});
+  auto answer = world.Bind("train", "n1");
+  world.client->RunAfter(milliseconds{440}, [&] {
+    world.client->Call({.target = "/late"}, [](const KubeResult&) {});
+  });
+  EXPECT_EQ(world.server.WaitForRequests("GET", 1)[0].target,
+            "/api/v1/namespaces/default/pods/train");
+  EXPECT_NE(BinderWorld::Get(answer), "");
+}
+
 // ---- Pods to be asked for, and the end ---------------------------------------------------------
 
 // A pod that we have bound and not seen bound.

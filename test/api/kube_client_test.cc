@@ -25,6 +25,7 @@ namespace offcut::api {
 namespace {
 
 using std::chrono::milliseconds;
+using std::chrono::steady_clock;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -235,6 +236,28 @@ TEST(KubeClientTest, KnowsThatACallWhoseTurnNeverCameWasNotSent) {
   EXPECT_EQ(second.error().message, "not sent within 1 ms");
   client->Stop();
   EXPECT_TRUE(WaitFor(first).error().may_have_acted);
+}
+
+// The process stands still between the call and its writing: then the deadline's timer is due, too,
+// and may come second.
+TEST(KubeClientTest, WritesNothingOnceTheDeadlineHasPassed) {
+  ScriptedServer server(Always(Reply(200, "")));
+  const auto client = StartClient(PlainConfig(server.Port()));
+  ASSERT_TRUE(Ask(*client, Get("/")));  // a connection that is kept
+  std::promise<KubeResult> answer;
+  client->Post([&] {
+    KubeRequest request = Post("/", "{}");
+    request.timeout = milliseconds{1};
+    request.limit = KubeLimit::kNone;
+    client->Call(std::move(request),
+                 [&](KubeResult result) { answer.set_value(std::move(result)); });
+    const auto end = steady_clock::now() + milliseconds{2};
+    while (steady_clock::now() < end) continue;
+  });
+  auto future = answer.get_future();
+  const KubeResult result = WaitFor(future);
+  ASSERT_FALSE(result);
+  EXPECT_FALSE(result.error().may_have_acted);
 }
 
 TEST(KubeClientTest, RefusesAResponseThatIsTooLarge) {
