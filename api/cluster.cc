@@ -131,7 +131,7 @@ void Cluster::Stop() {
 std::string_view Cluster::WhyNot() const {
   if (!IsSynced()) return "not synced with the API server yet";
   if (!AnswersOnlyAsLeader()) return {};
-  if (!IsLeading()) return "another replica leads";
+  if (!IsLeading()) return "this replica does not lead";
   return is_taking_over_ ? "taking over: pods are being listed" : "";
 }
 

@@ -82,6 +82,15 @@ class Cluster {
   bool IsSynced() const { return nodes_synced_ && pods_synced_ && admissions_known_; }
   bool IsLeading() const { return election_ == nullptr || election_->IsLeading(); }
 
+  // Whether only the leader answers; then Lease and label are matters of readiness.
+  bool AnswersOnlyAsLeader() const { return !settings_.pod_name.empty(); }
+  // Why we may never lead, or know who does; and why the Service does not find us though we lead.
+  // Empty: nothing is wrong.
+  std::string LeaseProblem() const { return election_ == nullptr ? "" : election_->Problem(); }
+  std::string LabelProblem() const {
+    return label_ ? label_->Problem(std::chrono::steady_clock::now()) : "";
+  }
+
   // Why nothing may be answered now; empty: all may be.
   std::string_view WhyNot() const;
 
@@ -144,7 +153,6 @@ class Cluster {
   void WatchAdmissions();
   // Only one replica may: each counts what it has lifted itself.
   bool MayLiftGates() const { return IsLeading() && IsSynced() && !is_taking_over_; }
-  bool AnswersOnlyAsLeader() const { return !settings_.pod_name.empty(); }
   void BeginToLead();
   void EndToLead();
   void HoldBindings();

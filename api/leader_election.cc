@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include "api/kube_time.h"
@@ -40,9 +41,30 @@ LeaderElection::LeaderElection(KubeClient& client, LeaderElectionSettings settin
       settings_(std::move(settings)),
       random_(random),
       started_(std::move(started)),
-      stopped_(std::move(stopped)) {}
+      stopped_(std::move(stopped)),
+      problem_("the Lease has not been asked for yet") {}
 
 void LeaderElection::Start() { Try(); }
+
+std::string LeaderElection::Problem() const {
+  const std::lock_guard lock(problem_mutex_);
+  return problem_;
+}
+
+void LeaderElection::SetProblem(std::string problem) {
+  if (problem.empty()) is_settled_ = true;
+  const std::lock_guard lock(problem_mutex_);
+  problem_ = std::move(problem);
+}
+
+// Without the right to write it we never lead, though we could read who does.
+void LeaderElection::NoteFailure(const KubeResult& result, bool was_write) {
+  const bool is_forbidden = result && (result->status == 401 || result->status == 403);
+  const bool is_ours_to_say = !is_settled_ || (was_write && is_forbidden && !is_leading_);
+  if (!is_ours_to_say) return;
+  SetProblem(fmt::format("cannot {} {}/{}: {}", was_write ? "write" : "read", settings_.name_space,
+                         settings_.name, ResultText(result)));
+}
 
 bool LeaderElection::IsLeading() const { return Clock::now() < leads_until_.load(); }
 
@@ -82,6 +104,7 @@ void LeaderElection::Read(Clock::time_point began) {
       Seen(*lease, began);
     } else {
       spdlog::warn("lease {}/{}: {}", settings_.name_space, settings_.name, ResultText(result));
+      NoteFailure(result, /*was_write=*/false);
       TryLater();
     }
   });
@@ -102,6 +125,7 @@ void LeaderElection::Seen(const nlohmann::json& lease, Clock::time_point began) 
   const bool is_ours = record.holder == settings_.identity;
   const bool is_free = record.holder.empty() || Clock::now() >= observed_at_ + record.duration;
   if (!is_ours && !is_free) {
+    SetProblem({});
     StopLeading();  // somebody took it from us: there must not be two until our deadline
     TryLater();
     return;
@@ -141,6 +165,7 @@ void LeaderElection::Won(const KubeResult& result, Clock::time_point began) {
     // Who may not write it never leads, and nobody else would say why.
     spdlog::log(is_contested ? spdlog::level::debug : spdlog::level::warn, "lease {}/{}: {}",
                 settings_.name_space, settings_.name, ResultText(result));
+    if (!is_contested) NoteFailure(result, /*was_write=*/true);
     if (is_leading_ && is_contested) {
       Read(Clock::now());  // another may lead by now
     } else {
@@ -148,6 +173,7 @@ void LeaderElection::Won(const KubeResult& result, Clock::time_point began) {
     }
     return;
   }
+  SetProblem({});
   observed_ = *ReadLease(*lease);
   observed_at_ = Clock::now();
   lease_ = *lease;

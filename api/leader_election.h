@@ -11,6 +11,7 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <mutex>
 #include <optional>
 #include <random>
 #include <string>
@@ -32,7 +33,7 @@ struct LeaderElectionSettings {
   std::chrono::milliseconds retry_period{2'000};
 };
 
-// On the client's thread, but for IsLeading().
+// On the client's thread, but for IsLeading() and Problem().
 class LeaderElection {
  public:
   // `started` and `stopped` are called in turns. The client outlives this.
@@ -43,6 +44,12 @@ class LeaderElection {
 
   // Whether we lead now: renewed less than `renew_deadline` ago. Thread-safe.
   bool IsLeading() const;
+
+  // Why we may never lead, or cannot know who does: until another has been seen to hold the lease,
+  // or we have written it; and while the API server refuses our writing it. Empty: nothing. Later
+  // failures are no problem in this sense: whoever leads stops by itself, and who waits goes on.
+  // Thread-safe.
+  std::string Problem() const;
 
   // Gives the lease back, so that a successor need not wait, then calls `done`. Nothing is acquired
   // any more. Call it after all that the lease guards has ended.
@@ -57,6 +64,8 @@ class LeaderElection {
   void Create(Clock::time_point began);
   void Write(const LeaseRecord& record, Clock::time_point began);
   void Won(const KubeResult& result, Clock::time_point began);
+  void SetProblem(std::string problem);
+  void NoteFailure(const KubeResult& result, bool was_write);
   void TryLater();
   // Until a look at a lease that another holds: no later than it expires.
   std::chrono::milliseconds StandbyDelay();
@@ -78,6 +87,9 @@ class LeaderElection {
   bool is_released_ = false;
   KubeTicket fence_ = 0;  // stops us at the renew deadline
   std::atomic<Clock::time_point> leads_until_ = Clock::time_point::min();
+  bool is_settled_ = false;  // once there is no problem
+  mutable std::mutex problem_mutex_;
+  std::string problem_;
 };
 
 }  // namespace offcut::api

@@ -3,12 +3,16 @@
 #include <chrono>
 #include <utility>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <spdlog/spdlog.h>
 
 #include "api/binding.h"
 
 namespace offcut::api {
+
+using std::chrono::steady_clock;
+
 namespace {
 
 constexpr std::chrono::seconds kRetry{1};
@@ -39,7 +43,31 @@ LeaderLabel::LeaderLabel(KubeClient& client, std::string pod_namespace, std::str
       pod_name_(std::move(pod_name)),
       period_(period) {}
 
+std::string LeaderLabel::Problem(steady_clock::time_point now) const {
+  const std::lock_guard lock(problem_mutex_);
+  if (!missing_since_ || now - *missing_since_ <= kLabelPatience) return {};
+  return fmt::format("we lead, and the label {} of {}/{} could not be written: {}", kLeaderLabel,
+                     pod_namespace_, pod_name_, problem_);
+}
+
+void LeaderLabel::NotePatch(bool as_leader, const KubeResult& result) {
+  if (!is_leading_) return;
+  const std::lock_guard lock(problem_mutex_);
+  if (OutcomeOf(result) != CallOutcome::kDone) {
+    if (!missing_since_) missing_since_ = steady_clock::now();
+    problem_ = ResultText(result);
+  } else if (as_leader) {
+    missing_since_.reset();
+  }
+}
+
 void LeaderLabel::Set(bool is_leading) {
+  {
+    const std::lock_guard lock(problem_mutex_);
+    if (!is_leading) missing_since_.reset();
+    if (is_leading && !is_leading_) missing_since_ = steady_clock::now();
+    problem_ = "no answer yet";
+  }
   is_leading_ = is_leading;
   if (!is_sending_) Send();
 }
@@ -50,6 +78,7 @@ void LeaderLabel::Send() {
   const bool as_leader = is_leading_;
   KubeRequest request = PatchRequest(PodPath(pod_namespace_, pod_name_), as_leader);
   client_.Call(std::move(request), [this, as_leader](const KubeResult& result) {
+    NotePatch(as_leader, result);
     if (OutcomeOf(result) != CallOutcome::kDone) {
       spdlog::warn("label of our pod: {}", ResultText(result));
       client_.RunAfter(kRetry, [this] { Send(); });

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <chrono>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -14,10 +16,12 @@ inline constexpr std::string_view kLeaderLabel = "offcut.dev/leader";  // "true"
 // From time to time while we lead: somebody may have taken the label off, and without it the
 // Service leads nowhere.
 inline constexpr std::chrono::milliseconds kLabelPeriod{30'000};
+// So long the label may be missing, or not be known to stand, before that is a problem.
+inline constexpr std::chrono::milliseconds kLabelPatience{30'000};
 
 // Writes the label of one pod, our own, until it is as it shall be; and takes it off every other
 // pod of the namespace while we lead, since a leader that was killed has left it behind. On the
-// client's thread.
+// client's thread, but for Problem().
 class LeaderLabel {
  public:
   // The client outlives this.
@@ -26,8 +30,13 @@ class LeaderLabel {
 
   void Set(bool is_leading);
 
+  // Why the Service does not find us, though we have led for longer than kLabelPatience; empty: it
+  // does, or need not. Thread-safe.
+  std::string Problem(std::chrono::steady_clock::time_point now) const;
+
  private:
   void Send();
+  void NotePatch(bool as_leader, const KubeResult& result);
   void SendLater();
   void FindOthers();
   void TakeFromOthers(std::string_view pod_list);
@@ -41,6 +50,11 @@ class LeaderLabel {
   bool is_sending_ = false;  // a patch is on its way, or will be tried again
   bool is_finding_ = false;  // a look for others is on its way, or will be tried again
   KubeTicket timer_ = 0;     // of the next one while we lead; 0: none
+
+  mutable std::mutex problem_mutex_;  // of the two below
+  // Since then we lead and no patch of ours has succeeded.
+  std::optional<std::chrono::steady_clock::time_point> missing_since_;
+  std::string problem_;
 };
 
 }  // namespace offcut::api

@@ -9,7 +9,7 @@
 //   415  another content type than application/json (none at all is taken for it)
 //   400  no JSON, a member of the envelope of the wrong type, or no Pod
 //   413  above a limit of api/extender_reader.h
-//   503  not synced with the API server yet, or another replica leads
+//   503  not synced with the API server yet, or this replica does not lead
 // A Pod that is sound JSON but cannot be read ("nvidia.com/gpu": "-1") is told in `Error` by
 // filter; prioritize, which has no such member, scores every node 0, and preempt keeps no node.
 //

@@ -102,6 +102,24 @@ struct Servers {
   std::unique_ptr<Server> metrics;
 };
 
+std::vector<ReadyCheck> ReadyChecks(const World& world) {
+  std::vector<ReadyCheck> checks = {
+      {"state-synced", [&world] { return world.IsSynced(); }},
+      // The API server may be away; what was last known still serves, and bind decides.
+      {"watching", [&world] { return world.IsWatching(); }, /*is_required=*/false},
+      {"not-draining", [&world] { return !world.is_draining; }}};
+  const Cluster* cluster = world.cluster.get();
+  if (cluster == nullptr || !cluster->AnswersOnlyAsLeader()) return checks;
+  // Else nobody might ever lead, or be found, and every probe would say that all is well.
+  checks.push_back({.name = "lease",
+                    .is_ready = [cluster] { return cluster->LeaseProblem().empty(); },
+                    .why = [cluster] { return cluster->LeaseProblem(); }});
+  checks.push_back({.name = "leader-label",
+                    .is_ready = [cluster] { return cluster->LabelProblem().empty(); },
+                    .why = [cluster] { return cluster->LabelProblem(); }});
+  return checks;
+}
+
 std::expected<Servers, Error> StartServers(const ServeSettings& settings, World& world,
                                            std::ostream& out) {
   auto tls = ReadServerTls(settings.tls);
@@ -133,12 +151,7 @@ std::expected<Servers, Error> StartServers(const ServeSettings& settings, World&
   auto health = Listen(
       {"health", "--health-bind-address"}, settings.health_bind_address, reads,
       [&world](const HttpRequest& request, const Respond& respond) {
-        const std::vector<ReadyCheck> checks = {
-            {"state-synced", [&world] { return world.IsSynced(); }},
-            // The API server may be away; what was last known still serves, and bind decides.
-            {"watching", [&world] { return world.IsWatching(); }, /*is_required=*/false},
-            {"not-draining", [&world] { return !world.is_draining; }}};
-        respond(AnswerHealth(checks, request));
+        respond(AnswerHealth(ReadyChecks(world), request));
       },
       world.metrics, out);
   if (!health) return std::unexpected(health.error());

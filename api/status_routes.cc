@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "api/http_answer.h"
+#include "api/printable.h"
 #include "api/tenant_metrics.h"
 
 namespace offcut::api {
@@ -40,6 +41,8 @@ HttpResponse AnswerHealth(std::span<const ReadyCheck> checks, const HttpRequest&
       all_ready = all_ready && (is_ready || !check.is_required);
       list.append(is_ready ? "[+]" : "[-]").append(check.name);
       list.append(is_ready ? " ok" : check.is_required ? " failed" : " failed (not required)");
+      const std::string why = is_ready || !check.why ? "" : check.why();
+      if (!why.empty()) list.append(": ").append(Printable(why));
       list.append("\n");
     }
   }

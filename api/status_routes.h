@@ -18,6 +18,8 @@ struct ReadyCheck {
   std::string name;                // "state-synced"
   std::function<bool()> is_ready;  // thread-safe; must not block
   bool is_required = true;         // false: it is listed, and decides nothing
+  // Why it fails, for a person; where it is empty or says nothing, only that it does. Likewise.
+  std::function<std::string()> why = {};
 };
 
 // /livez: 200 "ok" as long as the process answers at all.

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <future>
 #include <limits>
 #include <memory>
 #include <mutex>
@@ -16,6 +17,7 @@
 #include "api/lease.h"
 #include "test/testing/api_server.h"
 #include "test/testing/kube_calls.h"
+#include "test/testing/waiting.h"
 
 namespace offcut::api {
 namespace {
@@ -24,6 +26,7 @@ using std::chrono::hours;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 using std::chrono::steady_clock;
+using testing::WaitUntil;
 
 constexpr const char* kPost = "POST /apis/coordination.k8s.io/v1/namespaces/gpu/leases";
 
@@ -109,6 +112,53 @@ TEST(LeaderElectionTest, TakesALeaseThatWasGivenBackAtOnce) {
   const LeaseRecord written = world.Written("PUT");
   EXPECT_EQ(written.holder, "us");
   EXPECT_EQ(written.transitions, 5);
+}
+
+// A rollout of replicas that could never lead must not pass.
+TEST(LeaderElectionTest, HasAProblemUntilAnotherIsSeenToHoldTheLease) {
+  World world;
+  EXPECT_EQ(world.election->Problem(), "the Lease has not been asked for yet");
+  std::promise<void> granted;
+  ApiStep lease = {Reply(200, LeaseOf("other"))};
+  lease.once = granted.get_future().share();
+  world.server.On("GET", {{Reply(403, "{}")}, lease});
+  world.Begin();
+  EXPECT_TRUE(WaitUntil(
+      [&] { return world.election->Problem().starts_with("cannot read gpu/offcut: 403"); }));
+  granted.set_value();
+  EXPECT_TRUE(WaitUntil([&] { return world.election->Problem().empty(); }));
+}
+
+TEST(LeaderElectionTest, HasAProblemWhereItMayReadTheLeaseAndNotWriteIt) {
+  World world;
+  std::promise<void> granted;
+  ApiStep written = {Reply(200, LeaseOf("us"))};
+  written.once = granted.get_future().share();
+  world.server.On("GET", {{Reply(200, LeaseOf(""))}});
+  world.server.On("PUT", {{Reply(403, "{}")}, written});
+  world.Begin();
+  EXPECT_TRUE(WaitUntil(
+      [&] { return world.election->Problem().starts_with("cannot write gpu/offcut: 403"); }));
+  granted.set_value();
+  EXPECT_TRUE(WaitUntil([&] { return world.election->Problem().empty(); }));
+}
+
+// It stands by while another's lease holds, and finds that it may not follow it.
+TEST(LeaderElectionTest, HasAProblemAgainWhereItMayNotTakeAnExpiredLease) {
+  World world;
+  world.server.On("GET", {{Reply(200, LeaseOf("other", "0", seconds{1}))}});
+  world.server.On("PUT", {{Reply(403, "{}")}});
+  world.Begin();
+  EXPECT_TRUE(WaitUntil([&] { return world.election->Problem().empty(); }));
+  EXPECT_TRUE(WaitUntil([&] { return !world.election->Problem().empty(); }));
+}
+
+TEST(LeaderElectionTest, HasNoProblemWhereTheServerIsAwayForAWhile) {
+  World world;
+  world.server.On("GET", {{Reply(200, LeaseOf("other"))}, {Reply(503, "{}")}});
+  world.Begin();
+  world.server.WaitForRequests("GET", 5);
+  EXPECT_EQ(world.election->Problem(), "");
 }
 
 // The API server takes no negative number, and would refuse the write for ever.

@@ -1,14 +1,20 @@
 #include "api/leader_label.h"
 
+#include <chrono>
 #include <string>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "test/testing/api_server.h"
 #include "test/testing/kube_calls.h"
+#include "test/testing/waiting.h"
 
 namespace offcut::api {
 namespace {
+
+using ::testing::StartsWith;
+using testing::WaitUntil;
 
 constexpr const char* kLabelled =
     R"({"items":[{"metadata":{"name":"us"}},{"metadata":{"name":"dead"}}]})";
@@ -62,6 +68,28 @@ TEST_F(LeaderLabelTest, LooksForOthersOnceAtATimeWhereThatFails) {
   server_.WaitForRequests("PATCH", 20);
   EXPECT_LT(server_.Count("GET"), 10U);  // the next try comes after a second
   client_->Stop();
+}
+
+// Then the Service leads nowhere, and the probe shall say so.
+TEST_F(LeaderLabelTest, IsAProblemOnceItCouldNotBeWrittenForHalfAMinute) {
+  server_.On("PATCH", {{Reply(403, "{}")}});
+  Set(true);
+  const auto later = [this](std::chrono::seconds delay) {
+    return label_.Problem(std::chrono::steady_clock::now() + delay);
+  };
+  EXPECT_TRUE(WaitUntil([&] { return later(std::chrono::seconds{31}).contains("403"); }));
+  EXPECT_THAT(later(std::chrono::seconds{31}), StartsWith("we lead, and the label"));
+  EXPECT_EQ(later(std::chrono::seconds{0}), "");
+  server_.On("PATCH", {{Reply(200, "{}")}});  // the next try comes after a second
+  EXPECT_TRUE(WaitUntil([&] { return later(std::chrono::seconds{31}).empty(); }));
+}
+
+TEST_F(LeaderLabelTest, IsNoProblemOfWhoDoesNotLead) {
+  server_.On("PATCH", {{Reply(403, "{}")}});
+  Set(true);
+  Set(false);
+  server_.WaitForRequests("PATCH", 2);
+  EXPECT_EQ(label_.Problem(std::chrono::steady_clock::now() + std::chrono::hours{1}), "");
 }
 
 TEST_F(LeaderLabelTest, TakesNothingFromOthersWhenWeDoNotLead) {

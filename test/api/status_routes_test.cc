@@ -50,6 +50,17 @@ TEST(StatusRoutesTest, WhatIsNotRequiredIsToldAndDecidesNothing) {
             "[+]state-synced ok\n[-]watching failed (not required)\nok\n");
 }
 
+TEST(StatusRoutesTest, ACheckThatFailsSaysWhy) {
+  std::string problem = "403 Forbidden: no \x1b[2J right";
+  const std::vector<ReadyCheck> checks = {{.name = "lease",
+                                           .is_ready = [&] { return problem.empty(); },
+                                           .why = [&] { return problem; }}};
+  EXPECT_EQ(AnswerHealth(checks, Get("/readyz")).body,
+            "[-]lease failed: 403 Forbidden: no \\x1b[2J right\nnot ready\n");
+  problem.clear();
+  EXPECT_EQ(AnswerHealth(checks, Get("/readyz?verbose")).body, "[+]lease ok\nok\n");
+}
+
 TEST(StatusRoutesTest, AliveDoesNotWaitForReady) {
   const std::vector<ReadyCheck> checks = {{"state-synced", [] { return false; }}};
   EXPECT_EQ(AnswerHealth(checks, Get("/livez")).status, 200);
