@@ -443,16 +443,21 @@ void Cluster::ForgetPod(const std::string& uid) {
 
 void Cluster::BindEnded(const BindResult& result) {
   RecordBind(result);
+  const std::string& uid = result.args.pod_uid;
   if (result.error.empty()) {
     bound_last_ = true;
+    timers_.ForgetClaim(uid);
     return;
   }
   // Its devices are free again, and should it wait again, its nomination counts anew.
-  const std::string& uid = result.args.pod_uid;
   timers_.ForgetNomination(uid);
   const auto snapshot = context_.store.Read();
   const scheduler::PodEntry* entry = snapshot->FindPod(uid);
-  if (entry != nullptr) timers_.TimeNomination(*entry->pod);
+  if (entry != nullptr) {
+    timers_.TimeNomination(*entry->pod);
+  } else {
+    timers_.ForgetClaim(uid);  // it is gone, and its watch may have nothing to say of it
+  }
   StateChanged();
 }
 

@@ -16,6 +16,8 @@ void ExpectationTimers::TimeClaim(const std::string& uid) {
   client_.Cancel(timer);
   timer = client_.RunAfter(is_first ? timeouts_.claim : timeouts_.claim_again, [this, uid] {
     store_.Update([&](Snapshot& next) { next.DropClaim(uid); });
+    // Nobody tells the end of a pod that is not known, or has gone before its claim came.
+    if (store_.Read()->FindPod(uid) == nullptr) claims_.erase(uid);
     ended_();
   });
 }

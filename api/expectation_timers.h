@@ -49,7 +49,8 @@ class ExpectationTimers {
   const ExpectationTimeouts timeouts_;
   const std::function<void()> ended_;
   std::unordered_map<std::string, Nomination> nominations_;  // by UID
-  std::unordered_map<std::string, KubeTicket> claims_;       // timers of the last ones, by UID
+  // Timers of the last ones, by UID, ended or not: of pods of the state, and of those that run yet.
+  std::unordered_map<std::string, KubeTicket> claims_;
 };
 
 }  // namespace offcut::api

@@ -515,6 +515,19 @@ TEST(ClusterTest, EndsAClaimSoonAfterOneThatLedToNoBind) {
   EXPECT_EQ(world.ExpectedOn("n1"), 0U);
 }
 
+// "a" is none of the state: its deletion came before its claim, say, and nobody tells it again. A
+// claim that was kept in mind would make the next one last an hour.
+TEST(ClusterTest, ForgetsAClaimThatHasEndedOfAPodThatItDoesNotKnow) {
+  ClusterSettings settings = QuickSettings();
+  settings.expectations = {.claim = milliseconds{1}, .claim_again = std::chrono::hours{1}};
+  World world(settings);
+  world.Begin({PodText("b")});
+  for (int i = 0; i < 2; ++i) {
+    world.Claim(kA, "n1");
+    EXPECT_TRUE(WaitUntil([&] { return world.ExpectedOn("n1") == 0; })) << "claim " << i;
+  }
+}
+
 TEST(ClusterTest, EndsAClaimWhenTheSchedulerHasGivenTheAttemptUp) {
   World world;
   world.Begin({PodText(kA)});
