@@ -212,7 +212,16 @@ void Cluster::Asked() {
   client_->Post([this, now] { MeetScheduler(now); });
 }
 
+// The list must begin after the question: until then the scheduler that was asked before may have
+// had another sidecar bind, and a list that runs already may be older than that. But to cut that
+// one off would make a slow list begin again with each pause of the scheduler, and none would ever
+// end. So it goes on, bindings stay held, and another follows it; however many ask meanwhile, that
+// one has begun after all of them.
 void Cluster::MeetScheduler(std::chrono::steady_clock::time_point asked) {
+  if (met_scheduler_at_) {
+    met_again_at_ = asked;
+    return;
+  }
   met_scheduler_at_ = asked;
   binder_.Hold();
   WatchPods();
@@ -221,6 +230,11 @@ void Cluster::MeetScheduler(std::chrono::steady_clock::time_point asked) {
 // Only the new list tells whether another has bound since we did.
 void Cluster::EndMeeting() {
   if (!met_scheduler_at_) return;
+  if (met_again_at_) {
+    met_scheduler_at_ = std::exchange(met_again_at_, std::nullopt);
+    WatchPods();  // in place of the list that has just called us; its watch is none we rely on
+    return;
+  }
   if (!bound_last_) binder_.HoldUntil(*met_scheduler_at_ + settings_.binder.answer_timeout);
   met_scheduler_at_.reset();
   binder_.Release();

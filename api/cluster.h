@@ -186,8 +186,10 @@ class Cluster {
   // Of the client's thread.
   bool told_synced_ = false;
   bool bound_last_ = false;  // of the bindings that were seen the last one was ours
-  // A scheduler that may be another has asked then, and the pods have not been listed since.
+  // A scheduler that may be another has asked then, and the pods are being listed because of it.
   std::optional<std::chrono::steady_clock::time_point> met_scheduler_at_;
+  // Another such question came meanwhile.
+  std::optional<std::chrono::steady_clock::time_point> met_again_at_;
   std::unique_ptr<ListWatch> nodes_;
   std::unique_ptr<ListWatch> pods_;
   std::unique_ptr<ResourceQuotas> resource_quotas_;

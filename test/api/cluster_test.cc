@@ -437,6 +437,24 @@ TEST_F(MeetingTest, JudgesBindingsByTheNewList) {
       << "of a";
 }
 
+// The first list was asked for before the second question: by its end another sidecar may have
+// bound what it does not show.
+TEST_F(MeetingTest, ListsOnceMoreForAQuestionThatCameDuringTheList) {
+  world.cluster->Asked();
+  EXPECT_TRUE(world.server.WaitForWatches("pods", 2));
+  world.cluster->Asked();
+  world.cluster->Asked();
+  List({PodText("c")});
+  EXPECT_TRUE(world.ComesTo("c", "pending")) << "the list was cut off";
+  EXPECT_TRUE(world.server.WaitForWatches("pods", 3));
+  auto early = world.Bind("b", "n1");
+  EXPECT_THAT(BinderWorld::Get(early), HasSubstr("in time")) << "bindings are held still";
+  world.server.Push("pods", WatchList({PodText("a nvidia.com/gpu=1 node=n2"),
+                                       PodText("b nvidia.com/gpu=1"), OthersPod()}));
+  EXPECT_TRUE(world.ComesTo("other", "bound on n1"));
+  EXPECT_THAT(world.BindAgainAndAgain("b", "n1"), HasSubstr("not enough free GPUs"));
+}
+
 class SlowMeetingTest : public MeetingTest {
  protected:
   SlowMeetingTest() : MeetingTest(std::chrono::seconds{1}) {}
