@@ -276,6 +276,8 @@ void Cluster::Filtered(const Pod& pod, const std::vector<std::string>& node_name
   const auto i = static_cast<std::size_t>(nominated - node_names.begin());
   if (nominated != node_names.end() && !verdicts[i].fits()) {
     nominee_waits_.Refused(pod.uid, pod.nominated_node_name, NomineeWaits::Clock::now());
+  } else if (nominated != node_names.end()) {
+    nominee_waits_.Passed(pod.uid);
   } else {
     nominee_waits_.NotRefused(pod.uid);
   }

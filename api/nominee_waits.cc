@@ -20,12 +20,18 @@ void NomineeWaits::NotRefused(std::string_view uid) {
   if (found != nominees_.end()) found->second.refused_at.reset();
 }
 
+void NomineeWaits::Passed(std::string_view uid) {
+  const std::lock_guard lock(mutex_);
+  nominees_.erase(std::string(uid));
+}
+
 bool NomineeWaits::Begin(std::string_view uid, std::string_view node_name, bool would_help,
                          Clock::time_point now) {
   const std::lock_guard lock(mutex_);
   const auto found = nominees_.find(std::string(uid));
   if (found == nominees_.end()) return false;
   Nominee& nominee = found->second;
+  if (!would_help) nominee.waits_since.reset();
   const auto refused_at = std::exchange(nominee.refused_at, std::nullopt);
   if (!refused_at || now - *refused_at > kAttempt || nominee.node_name != node_name) return false;
   if (!would_help) return false;

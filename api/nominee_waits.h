@@ -30,11 +30,14 @@ class NomineeWaits {
 
   // Filter has refused the pod on the node that it is nominated to.
   void Refused(std::string_view uid, std::string_view node_name, Clock::time_point now);
-  // Filter has passed it there, or was not asked about that node.
+  // Filter was not asked about that node.
   void NotRefused(std::string_view uid);
+  // Filter has passed it there: what it waits for there from now on is something else.
+  void Passed(std::string_view uid);
 
   // Preempt asks, once an attempt: whether filter has just refused the pod on that node, and it has
-  // not waited too long yet. `would_help`: whether waiting may lead anywhere.
+  // not waited too long yet. `would_help`: whether waiting may lead anywhere; if not, preempt goes
+  // on, and a nomination to the same node that comes of it is another one.
   bool Begin(std::string_view uid, std::string_view node_name, bool would_help,
              Clock::time_point now);
 

@@ -51,6 +51,28 @@ TEST(NomineeWaitsTest, DoesNotBeginWhereItWouldNotHelp) {
   EXPECT_TRUE(waits.Begin("a", "n", true, kStart + seconds{9})) << "it has not waited yet";
 }
 
+// It has waited for n for five seconds. Then it fitted there and was not bound, or kube-scheduler
+// has evicted others there: in both cases a new preemption frees n.
+TEST(NomineeWaitsTest, BeginsAnewForASecondPreemptionOnTheSameNode) {
+  for (const bool has_passed : {true, false}) {
+    NomineeWaits waits;
+    for (const int second : {0, 5}) {
+      waits.Refused("a", "n", kStart + seconds{second});
+      EXPECT_TRUE(waits.Begin("a", "n", true, kStart + seconds{second}));
+    }
+    if (has_passed) {
+      waits.Passed("a");
+    } else {
+      waits.Refused("a", "n", kStart + seconds{6});
+      EXPECT_FALSE(waits.Begin("a", "n", false, kStart + seconds{6}));
+    }
+    waits.Refused("a", "n", kStart + seconds{7});
+    EXPECT_TRUE(waits.Begin("a", "n", true, kStart + seconds{7}));
+    waits.Refused("a", "n", kStart + seconds{13});
+    EXPECT_FALSE(waits.Begin("a", "n", true, kStart + seconds{13}));
+  }
+}
+
 TEST(NomineeWaitsTest, ForgetsAllRatherThanGrow) {
   NomineeWaits waits;
   for (std::size_t i = 0; i < NomineeWaits::kPodsMax; ++i) {
