@@ -153,12 +153,11 @@ void Binder::Post(const std::string& uid) {
   const ExtenderBindingArgs& args = open.binding.args;
   // Not a whole time for an answer from now: it may wait for its turn, or for a connection, and a
   // successor waits for what is sent within the time of a bind alone.
-  const auto left = std::chrono::floor<milliseconds>(LastEnd(open) - open.last_post);
   KubeRequest request{.method = "POST",
                       .target = PodPath(args.pod_namespace, args.pod_name) + "/binding",
                       .content_type = "application/json",
                       .body = PrintBinding(open.binding),
-                      .timeout = left,
+                      .timeout = Until(LastEnd(open)),
                       .limit = KubeLimit::kBindings};
   client_.Call(std::move(request), [this, uid](const KubeResult& result) { Posted(uid, result); });
 }
@@ -210,6 +209,7 @@ void Binder::Posted(const std::string& uid, const KubeResult& result) {
 }
 
 void Binder::Refused(const std::string& uid, Open& open, const KubeResult& result) {
+  if (!result) AnswerTheLate(open);  // time was too short to send it: they may ask again
   const bool is_busy = !result || result->status == 429;
   const milliseconds asked = std::chrono::seconds{result ? result->retry_after_s : 0};
   if (const auto pause = is_busy ? PauseFor(open, asked) : std::nullopt) {

@@ -56,7 +56,7 @@ TEST(StatusRoutesTest, ACheckThatFailsSaysWhy) {
                                            .is_ready = [&] { return problem.empty(); },
                                            .why = [&] { return problem; }}};
   EXPECT_EQ(AnswerHealth(checks, Get("/readyz")).body,
-            "[-]lease failed: 403 Forbidden: no \\x1b[2J right\nnot ready\n");
+            "[-]lease failed: 403 Forbidden: no \\u001b[2J right\nnot ready\n");
   problem.clear();
   EXPECT_EQ(AnswerHealth(checks, Get("/readyz?verbose")).body, "[+]lease ok\nok\n");
 }
