@@ -105,8 +105,10 @@ int PiecesAsked(const binpack::RequestShape& shape) {
 std::vector<Region> RegionsOf(const binpack::NodeState& devices,
                               const binpack::RequestShape& shape) {
   std::vector<Region> regions;
-  for (const binpack::PoolCount& wanted : shape.pool_units)
+  regions.reserve(shape.pool_units.size() + devices.gpus.size());
+  for (const binpack::PoolCount& wanted : shape.pool_units) {
     regions.push_back({.pool = wanted.pool});
+  }
   for (std::size_t g = 0; g < devices.gpus.size(); ++g) {
     const int gpu = static_cast<int>(g);
     const binpack::GpuModel* model = devices.gpus[g].model.get();
@@ -315,6 +317,7 @@ class VictimFinder::OnNode {
   std::int64_t ViolationsOf(const Units& units) const {
     if (budgets_ == nullptr || budgets_->empty()) return 0;
     std::vector<const Pod*> victims;
+    victims.reserve(lifted_.size() + units.size());
     for (const std::size_t h : lifted_) victims.push_back(node_.holders[h].pod.get());
     for (const std::size_t i : units) {
       for (const std::size_t h : units_[i].holders) victims.push_back(node_.holders[h].pod.get());
