@@ -175,16 +175,26 @@ class Search {
     return false;
   }
 
+  bool KeepsGuarantees(std::size_t candidate) {
+    const int tenant = search_.candidates[candidate].tenant;
+    return rules_.may_cross_guarantee ||
+           walk_.KeepsGuarantees(candidate, LowestCommon(tree(), tenant, newcomer_.tenant));
+  }
+
   // One, if one may be taken. Returns whether the newcomer fits then.
   bool TakeFrom(int tenant, std::vector<std::size_t>& queue) {
-    const bool is_own = tenant == newcomer_.tenant;
-    if (is_own || reclaims_) {
-      walk_.Take(Pop(queue), is_own ? VictimReason::kWithinTenant : VictimReason::kReclaim);
+    if (tenant == newcomer_.tenant) {
+      walk_.Take(Pop(queue), VictimReason::kWithinTenant);
       return walk_.Fits(true);
     }
     const Parting parting = PartingOf(tenant);
     while (!queue.empty()) {
       const std::size_t candidate = Pop(queue);
+      if (!KeepsGuarantees(candidate)) continue;
+      if (reclaims_) {
+        walk_.Take(candidate, VictimReason::kReclaim);
+        return walk_.Fits(true);
+      }
       if (MayTakeByShare(parting, search_.candidates[candidate])) {
         walk_.Take(candidate, VictimReason::kFairShare);
         return walk_.Fits(true);
@@ -200,7 +210,8 @@ class Search {
     for (int tenant = Highest(queues); tenant >= 0; tenant = Highest(queues)) {
       const Parting parting = PartingOf(tenant);
       const DominantShare share = ShareOf(walk_.ledger(), parting.candidate);
-      if (Compare(ShareWithNewcomer(parting.newcomer), share) < 0) {
+      if (Compare(ShareWithNewcomer(parting.newcomer), share) < 0 &&
+          KeepsGuarantees(queues[tenant].front())) {
         walk_.Take(queues[tenant].front(), VictimReason::kFairShare);
         if (walk_.Fits(true)) return true;
       }

@@ -38,6 +38,20 @@ void VictimWalk::Discharge(std::size_t candidate) {
   ledger_.Remove(each.tenant, each.charge);
 }
 
+bool VictimWalk::KeepsGuarantees(std::size_t candidate, int common) {
+  const VictimCandidate& victim = CandidateAt(candidate);
+  Discharge(candidate);
+  bool keeps = true;
+  for (int t = victim.tenant; t != common && keeps; t = ledger_.tree().Parent(t)) {
+    keeps = std::ranges::any_of(victim.charge, [&](CellAmount each) {
+      return std::ranges::binary_search(search_.contested, each.cell) &&
+             ledger_.Used(t, each.cell) >= ledger_.tree().Plan(each.cell, t).subtree;
+    });
+  }
+  Charge(candidate);
+  return keeps;
+}
+
 void VictimWalk::Take(std::size_t candidate, VictimReason reason) {
   Discharge(candidate);
   taken_.push_back({candidate, reason});

@@ -36,6 +36,10 @@ class VictimWalk {
   void Take(std::size_t candidate, VictimReason reason);
   void GiveBack();  // all
 
+  // Whether those who borrow still have their guarantees once the candidate has gone: its tenant
+  // and those above it, below `common`.
+  bool KeepsGuarantees(std::size_t candidate, int common);
+
   // `may_borrow`: more than the newcomer's tenant has itself.
   bool Fits(bool may_borrow) const;
 

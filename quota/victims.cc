@@ -114,22 +114,6 @@ class Search {
     return true;
   }
 
-  // Whether each that borrows still has its guarantee without the candidate.
-  bool KeepsGuarantees(const Entry& entry) {
-    const VictimCandidate& candidate = search_.candidates[entry.candidate];
-    walk_.ledger().Remove(candidate.tenant, candidate.charge);
-    bool keeps = true;
-    for (int t = candidate.tenant; t != entry.common && keeps; t = tree().Parent(t)) {
-      keeps = std::ranges::any_of(candidate.charge, [&](CellAmount each) {
-        const std::int64_t used = walk_.ledger().Used(t, each.cell);
-        return std::ranges::binary_search(search_.contested, each.cell) &&
-               used >= tree().Plan(each.cell, t).subtree;
-      });
-    }
-    walk_.ledger().Add(candidate.tenant, candidate.charge);
-    return keeps;
-  }
-
   int RankOf(const Entry& entry) const {
     if (entry.claim == Claim::kOwnTenant) return 2;
     return entry.claim == Claim::kSuperior ? 0 : 1;
@@ -167,7 +151,7 @@ class Search {
     if (may_borrow && entry.claim == Claim::kWithoutBorrowing) return false;
     const int tenant = search_.candidates[entry.candidate].tenant;
     return BorrowsUpTo(tenant, entry.common) &&
-           (rules_.may_cross_guarantee || KeepsGuarantees(entry));
+           (rules_.may_cross_guarantee || walk_.KeepsGuarantees(entry.candidate, entry.common));
   }
 
   static bool IsOwn(const Victim& victim) { return victim.reason == VictimReason::kWithinTenant; }
@@ -212,6 +196,7 @@ std::vector<int> ContestedCells(const Ledger& ledger, int tenant,
   std::vector<int> cells;
   std::vector<int> all;
   for (const auto [cell, amount] : charge) {
+    if (!ledger.tree().Plan(cell, tenant).takes_part) continue;
     all.push_back(cell);
     if (amount > ledger.Available(tenant, cell)) cells.push_back(cell);
   }

@@ -94,7 +94,8 @@ struct VictimSearch {
 // the later start, the lower UID.
 bool IsTakenBefore(const VictimCandidate& a, const VictimCandidate& b, int tenant);
 
-// The cells of the charge that are short, or where none is, all: then it is devices that are.
+// The cells of the charge that are short, or where none is, all: then it is devices that are. Those
+// that the tenant does not take part in never count.
 std::vector<int> ContestedCells(const Ledger& ledger, int tenant,
                                 std::span<const CellAmount> charge);
 

@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <tuple>
 #include <utility>
 
@@ -326,6 +327,7 @@ class VictimFinder::OnNode {
   }
 
   auto CostOf(const Units& units) const {
+    bool some_run_on = false;  // whoever leaves already costs nothing
     std::int32_t priority = std::numeric_limits<std::int32_t>::min();
     std::int64_t within_guarantee = 0;
     std::int64_t pods = 0;
@@ -334,6 +336,7 @@ class VictimFinder::OnNode {
     std::vector<std::string_view> uids;
     for (const std::size_t i : units) {
       const VictimUnit& unit = units_[i];
+      some_run_on = some_run_on || !unit.is_ending;
       priority = std::max(priority, unit.priority);
       within_guarantee += IsWithinGuarantee(unit) ? 1 : 0;
       pods += static_cast<std::int64_t>(unit.holders.size());
@@ -341,12 +344,13 @@ class VictimFinder::OnNode {
       devices += unit.devices;
       uids.push_back(unit.uid);
     }
-    return std::tuple(ViolationsOf(units), priority, within_guarantee, pods, device_s, devices,
-                      std::move(uids));
+    return std::tuple(some_run_on, ViolationsOf(units), priority, within_guarantee, pods, device_s,
+                      devices, std::move(uids));
   }
 
   void Consider(std::optional<Units> units, std::optional<Units>& best) const {
-    if (units && (!best || CostOf(*units) < CostOf(*best))) best = std::move(units);
+    if (units && FreesEnough(*units) && (!best || CostOf(*units) < CostOf(*best)))
+      best = std::move(units);
   }
 
   Units UnitsIn(const Region& region) const {
@@ -384,7 +388,7 @@ class VictimFinder::OnNode {
 
   // The best set that has all of `required`.
   std::optional<Units> BestWith(const Units& required) {
-    if (auto alone = FindAmong(required, required)) return alone;
+    if (auto alone = FindAmong(required, required); alone && FreesEnough(*alone)) return alone;
     std::vector<Units> places;
     for (const Region& region : RegionsOf(node_.inventory.devices, shape_)) {
       places.push_back(UnitsIn(region));
@@ -398,7 +402,13 @@ class VictimFinder::OnNode {
       for (const Units& place : places) {
         Consider(FindAmong(Union(place, required), required), best);
       }
-    } else {
+    }
+    // Where one place does not suffice, others may be what isolation or quota asks for: at last
+    // all.
+    if (!best) {
+      Units all(units_.size());
+      std::iota(all.begin(), all.end(), std::size_t{0});
+      places.push_back(std::move(all));
       for (std::size_t i = 0; i < std::min(places.size(), kFirstPlacesMax); ++i) {
         Consider(FindFrom(places[i], places, required), best);
       }
@@ -409,17 +419,18 @@ class VictimFinder::OnNode {
   // A set that frees at least what those would that were named for the sake of devices.
   std::optional<Units> BestInPlaceOf() {
     if (!named_holders_.empty() && DependsOnNeighbours()) return std::nullopt;
-    auto best = BestWith({});
-    if (!best) return std::nullopt;
     binpack::HostResources named;
     for (const std::size_t h : named_holders_) named += node_.holders[h].pod->host;
+    must_free_ = named;
+    return BestWith({});
+  }
+
+  bool FreesEnough(const Units& units) const {
     binpack::HostResources freed;
-    for (const std::size_t i : *best) {
+    for (const std::size_t i : units) {
       for (const std::size_t h : units_[i].holders) freed += node_.holders[h].pod->host;
     }
-    const bool frees_enough = freed.cpu_milli >= named.cpu_milli &&
-                              freed.memory_bytes >= named.memory_bytes && freed.pods >= 1;
-    return frees_enough ? best : std::nullopt;
+    return freed.cpu_milli >= must_free_.cpu_milli && freed.memory_bytes >= must_free_.memory_bytes;
   }
 
   bool DependsOnNeighbours() const {
@@ -465,6 +476,7 @@ class VictimFinder::OnNode {
   std::vector<Named> others_;               // named, and no choice of ours
   std::vector<std::size_t> lifted_;         // those of them that are holders
   std::vector<std::size_t> named_holders_;  // named, with devices
+  binpack::HostResources must_free_;        // CPU and memory
   std::optional<Units> named_units_;        // the same; nullopt: one of them may not go
 };
 

@@ -3,9 +3,10 @@
 // costs least. None of a set can be left out (quota/victims.h gives back who went in vain); where
 // several places are asked for together it need not be the smallest.
 //
-// Sets are compared by, in this order: violations of disruption budgets; the highest priority among
-// them; how many are of tenants within their guarantee; how many there are; the GPU time that is
-// lost; what of GPUs they give up; their UIDs. So one instance of 3g goes before two of 1g.
+// Sets are compared by, in this order: whether anybody goes who does not leave already; violations
+// of disruption budgets; the highest priority among them; how many are of tenants within their
+// guarantee; how many there are; the GPU time that is lost; what of GPUs they give up; their UIDs.
+// So one instance of 3g goes before two of 1g.
 //
 // Where kube-scheduler names victims of its own, they stay, and others join them where they do not
 // suffice. Where one of them may not go, or is on the wrong device, those of them that hold devices

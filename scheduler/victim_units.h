@@ -3,8 +3,9 @@
 // Never: pods that are not bound yet; pods of the same priority or more, or of its protected band;
 // those that have just started; pods without tenant, where there are tenants; whoever has been
 // charged elsewhere, for a pod of another tenant; and unknown holders, where it matters which
-// devices they hold. Of a gang those beyond its least number go one by one, the rest together, and
-// then only where all are on the node. What tenants may lose beside that is the business of
+// devices they hold. Of a gang those
+// beyond its least number go one by one; of one that has no more than that all go together, and
+// only where all are on the node. What tenants may lose beside that is the business of
 // quota/victims.h. Pure.
 #pragma once
 

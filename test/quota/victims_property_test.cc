@@ -47,7 +47,7 @@ class RandomSearch {
     rules_.from_borrowers = Below(random_, 2) == 0 ? Taking::kAny : Taking::kLower;
     rules_.while_borrowing = Below(random_, 3) == 0;
     is_fair_ = Below(random_, 3) == 0;
-    if (is_fair_) rules_ = {.from_borrowers = rules_.from_borrowers, .may_cross_guarantee = true};
+    if (is_fair_) rules_ = {.from_borrowers = rules_.from_borrowers};
   }
 
   std::optional<std::vector<Victim>> Find() const { return FindIn(candidates_, needed_); }

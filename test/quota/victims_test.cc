@@ -218,6 +218,17 @@ TEST(FairVictimsTest, TakesFromTheLargerShareUntilTheNewcomersWouldBeLarger) {
   EXPECT_EQ(world.FairVictims({"a", 5, 10}), std::nullopt);
 }
 
+// b has 6 of guaranteed 4 in two pods of 3: neither may go, by shares no more than else.
+TEST(FairVictimsTest, TakesNobodyBelowItsGuarantee) {
+  VictimWorld world(R"(
+    cohort
+      a  h100/devices=4
+      b  h100/devices=4)");
+  world.Run({"b", 3, 0});
+  world.Run({"b", 3, 0});
+  EXPECT_EQ(world.FairVictims({"a", 4, 10}), std::nullopt);
+}
+
 // kueue 10131: three teams of equal share, one victim is enough: the lowest priority.
 TEST(FairVictimsTest, OfEqualSharesTheLowestPriorityGoes) {
   VictimWorld world(R"(

@@ -173,6 +173,27 @@ TEST(QuotaTest, NobodyIsEvictedForAPodThatClaimsOfOthersWouldRefuseStill) {
   }
 }
 
+// Nobody names memory and cores, and devices are short, not quota: blue borrows, and gives back.
+TEST(QuotaTest, BorrowersGiveWayWhereDevicesAloneAreShort) {
+  Tenancy tenancy = offcut::testing::TenancyOf(
+      {{.name = "all", .quotas = {offcut::testing::Gpus(6)}},
+       {.name = "red", .parent = "all", .quotas = {offcut::testing::Gpus(3)}},
+       {.name = "blue", .parent = "all", .quotas = {offcut::testing::Gpus(0)}}});
+  for (const char* name : {"red", "blue"}) {
+    tenancy.by_namespace[name] = quota::FindTenant(*tenancy.tree, name);
+  }
+  const Snapshot snapshot = WorldOf(
+      {WholeInventory("n", 3)},
+      {"r nvidia.com/gpu=1 node=n namespace=red", "b0 nvidia.com/gpu=1 node=n namespace=blue",
+       "b1 nvidia.com/gpu=1 node=n namespace=blue priority=1"},
+      std::make_shared<const Tenancy>(std::move(tenancy)));
+  const std::vector<PreemptionCandidate> candidates = {{"n", {}}};
+  const auto kept = Preempt(snapshot, PodFromText("p nvidia.com/gpu=1 namespace=red priority=9"),
+                            candidates, {}, kWire, kNowS);
+  ASSERT_THAT(kept, SizeIs(1));
+  EXPECT_THAT(kept[0].victim_uids, ElementsAre("uid-b0"));
+}
+
 TEST(QuotaTest, OtherQuotasTakeNothingFromAnybody) {
   Snapshot snapshot =
       WorldOf({WholeInventory("n", 16)}, {"a nvidia.com/gpu=5 node=n namespace=red"});

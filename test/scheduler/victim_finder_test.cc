@@ -245,6 +245,26 @@ TEST(VictimFinderTest, ABudgetIsViolatedLastAndCounted) {
   EXPECT_EQ(named->pdb_violations, 3);
 }
 
+TEST(VictimFinderTest, WhoLeavesAlreadyGoesBeforeWhoWouldRunOn) {
+  Pod ending = PodFromText("z nvidia.com/gpu=1 node=n priority=9");
+  ending.is_terminating = true;
+  const Snapshot snapshot =
+      SnapshotOf({WholeInventory("n", 2)}, {ending, PodFromText("a nvidia.com/gpu=1 node=n")});
+  EXPECT_THAT(Find(snapshot, "p nvidia.com/gpu=1 priority=10"), Optional(ElementsAre("uid-z")));
+}
+
+// b may not go, and of those that may, a frees too little CPU: y goes, though it is dearer.
+TEST(VictimFinderTest, ASwapIsTheCheapestOfThoseThatFreeEnough) {
+  Policy policy;
+  policy.preemption.protected_bands = {{.from = 5, .to = 20}};
+  const Snapshot snapshot = SnapshotOf(
+      {WholeInventory("n", 3)}, {PodFromText("a nvidia.com/gpu=1 node=n priority=0 cpu=1000"),
+                                 PodFromText("y nvidia.com/gpu=1 node=n priority=1 cpu=2000"),
+                                 PodFromText("b nvidia.com/gpu=1 node=n priority=5 cpu=2000")});
+  EXPECT_THAT(Find(snapshot, "p nvidia.com/gpu=1 priority=10", {"uid-b"}, policy),
+              Optional(ElementsAre("uid-y")));
+}
+
 TEST(VictimFinderTest, ASlotIsFreedOnSharedGpus) {
   const Snapshot snapshot = SnapshotOf(
       {SharedInventory("n", binpack::Sharing::kTimeSlicing, 1, 2)},
