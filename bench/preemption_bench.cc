@@ -62,7 +62,7 @@ Pod PodOn(const std::string& node, int number, Known known) {
   pod.name_space = fmt::format("team-{}", number % (kTenants - 1) + 1);
   pod.node_name = node;
   pod.priority = number % 5;
-  pod.created_s = number * 7;
+  pod.created_s = std::int64_t{7} * number;
   pod.record = scheduler::DeviceRecord{.pod_uid = pod.uid, .node = node};
   if (known == Known::kByCount) {
     pod.request.devices = {{kResource, 1}};
