@@ -3,6 +3,8 @@
 #include <random>
 #include <string_view>
 
+#include "api/json_members.h"
+
 namespace offcut::api {
 namespace {
 
@@ -10,18 +12,6 @@ using nlohmann::json;
 using scheduler::DisruptionBudget;
 using scheduler::SelectorOperator;
 using scheduler::SelectorRequirement;
-
-const json& MemberOf(const json& object, std::string_view key) {
-  static const json nothing;
-  if (!object.is_object()) return nothing;
-  const auto found = object.find(key);
-  return found == object.end() ? nothing : *found;
-}
-
-std::string TextOf(const json& object, std::string_view key) {
-  const json& value = MemberOf(object, key);
-  return value.is_string() ? value.get<std::string>() : std::string();
-}
 
 std::optional<SelectorOperator> ReadOperator(std::string_view text) {
   if (text == "In") return SelectorOperator::kIn;

@@ -5,22 +5,12 @@
 #include <string>
 #include <utility>
 
+#include "api/json_members.h"
+
 namespace offcut::api {
 namespace {
 
 using nlohmann::json;
-
-const json& MemberOf(const json& object, std::string_view key) {
-  static const json nothing;
-  if (!object.is_object()) return nothing;
-  const auto found = object.find(key);
-  return found == object.end() ? nothing : *found;
-}
-
-std::string TextOf(const json& object, std::string_view key) {
-  const json& value = MemberOf(object, key);
-  return value.is_string() ? value.get<std::string>() : std::string();
-}
 
 std::int64_t PodsIn(const json& object) {
   const json& count = MemberOf(object, "count");

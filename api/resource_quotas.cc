@@ -3,6 +3,7 @@
 #include <random>
 #include <string_view>
 
+#include "api/json_members.h"
 #include "api/pod_json.h"
 #include "api/quantity.h"
 
@@ -13,12 +14,6 @@ using nlohmann::json;
 using scheduler::ResourceQuota;
 
 constexpr std::string_view kRequestsPrefix = "requests.";
-
-std::string TextOf(const json& object, std::string_view key) {
-  if (!object.is_object()) return {};
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
 
 // Of our resources in a list such as status.used. Extended resources are limited by requests alone.
 std::map<std::string, std::int64_t> CountsIn(const json& object, std::string_view part,
@@ -38,17 +33,12 @@ std::map<std::string, std::int64_t> CountsIn(const json& object, std::string_vie
   return counts;
 }
 
-const json& MetadataOf(const json& object) {
-  static const json nothing;
-  return object.is_object() && object.contains("metadata") ? object["metadata"] : nothing;
-}
-
 }  // namespace
 
 std::optional<ResourceQuota> ParseResourceQuota(const json& object,
                                                 const scheduler::ResourceNames& names) {
-  ResourceQuota quota{.name_space = TextOf(MetadataOf(object), "namespace"),
-                      .name = TextOf(MetadataOf(object), "name"),
+  ResourceQuota quota{.name_space = TextOf(MemberOf(object, "metadata"), "namespace"),
+                      .name = TextOf(MemberOf(object, "metadata"), "name"),
                       .hard = CountsIn(object, "spec", "hard", names),
                       .used = CountsIn(object, "status", "used", names)};
   if (quota.name.empty() || quota.hard.empty()) return std::nullopt;
@@ -91,7 +81,7 @@ void ResourceQuotas::Put(const json& object) {
 }
 
 void ResourceQuotas::Remove(const json& object) {
-  const json& metadata = MetadataOf(object);
+  const json& metadata = MemberOf(object, "metadata");
   if (quotas_.erase({TextOf(metadata, "namespace"), TextOf(metadata, "name")}) > 0) Publish();
 }
 

@@ -349,8 +349,8 @@ class VictimFinder::OnNode {
   }
 
   void Consider(std::optional<Units> units, std::optional<Units>& best) const {
-    if (units && FreesEnough(*units) && (!best || CostOf(*units) < CostOf(*best)))
-      best = std::move(units);
+    if (!units || !FreesEnough(*units)) return;
+    if (!best || CostOf(*units) < CostOf(*best)) best = std::move(units);
   }
 
   Units UnitsIn(const Region& region) const {
@@ -386,25 +386,34 @@ class VictimFinder::OnNode {
     return std::nullopt;
   }
 
+  // Who stands in each place that could serve a piece of the request, the cheapest first.
+  std::vector<Units> Places() const {
+    std::vector<std::pair<decltype(CostOf({})), Units>> priced;
+    for (const Region& region : RegionsOf(node_.inventory.devices, shape_)) {
+      Units units = UnitsIn(region);
+      auto cost = CostOf(units);
+      priced.emplace_back(std::move(cost), std::move(units));
+    }
+    std::ranges::sort(priced);
+    std::vector<Units> places;
+    places.reserve(priced.size() + 1);
+    for (auto& [cost, units] : priced) {
+      if (places.empty() || places.back() != units) places.push_back(std::move(units));
+    }
+    return places;
+  }
+
   // The best set that has all of `required`.
   std::optional<Units> BestWith(const Units& required) {
     if (auto alone = FindAmong(required, required); alone && FreesEnough(*alone)) return alone;
-    std::vector<Units> places;
-    for (const Region& region : RegionsOf(node_.inventory.devices, shape_)) {
-      places.push_back(UnitsIn(region));
-    }
-    std::ranges::sort(places,
-                      [&](const Units& a, const Units& b) { return CostOf(a) < CostOf(b); });
-    const auto repeated = std::ranges::unique(places);
-    places.erase(repeated.begin(), repeated.end());
+    std::vector<Units> places = Places();
     std::optional<Units> best;
     if (PiecesAsked(shape_) == 1) {
       for (const Units& place : places) {
         Consider(FindAmong(Union(place, required), required), best);
       }
     }
-    // Where one place does not suffice, others may be what isolation or quota asks for: at last
-    // all.
+    // Where one place does not suffice, isolation or quota may ask for others: at last for all.
     if (!best) {
       Units all(units_.size());
       std::iota(all.begin(), all.end(), std::size_t{0});
@@ -476,8 +485,8 @@ class VictimFinder::OnNode {
   std::vector<Named> others_;               // named, and no choice of ours
   std::vector<std::size_t> lifted_;         // those of them that are holders
   std::vector<std::size_t> named_holders_;  // named, with devices
-  binpack::HostResources must_free_;        // CPU and memory
   std::optional<Units> named_units_;        // the same; nullopt: one of them may not go
+  binpack::HostResources must_free_;        // CPU and memory, where others go in their place
 };
 
 VictimFinder::VictimFinder(const Snapshot& snapshot, const Pod& pod, const Policy& policy,
