@@ -231,12 +231,20 @@ func (c *Cluster) writeKubeconfig(name, server string, user map[string]any) stri
 // Kubectl runs kubectl as the administrator and returns what it printed.
 func (c *Cluster) Kubectl(arguments ...string) string {
 	c.t.Helper()
-	arguments = append([]string{"--kubeconfig=" + c.kubeconfig}, arguments...)
-	output, err := exec.CommandContext(c.t.Context(), c.Binary("kubectl"), arguments...).CombinedOutput()
+	output, err := c.tryKubectl(arguments...)
 	if err != nil {
-		c.t.Fatalf("kubectl %v: %v\n%s", arguments[1:], err, output)
+		c.t.Fatal(err)
 	}
-	return string(output)
+	return output
+}
+
+func (c *Cluster) tryKubectl(arguments ...string) (string, error) {
+	command := append([]string{"--kubeconfig=" + c.kubeconfig}, arguments...)
+	output, err := exec.CommandContext(c.t.Context(), c.Binary("kubectl"), command...).CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("kubectl %v: %w\n%s", arguments, err, output)
+	}
+	return string(output), nil
 }
 
 // Apply applies a file of manifests.

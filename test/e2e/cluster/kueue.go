@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,7 +29,11 @@ func (c *Cluster) StartKueue() {
 	}
 	binary := c.Binary("kueue")
 	c.Kubectl("apply", "--server-side", "-f", filepath.Join(filepath.Dir(binary), "crd"))
-	c.Kubectl("wait", "--for=condition=Established", "--timeout=60s", "crd", "--all")
+	// A definition that has no condition yet ends `kubectl wait` with an error: wait again.
+	Eventually(c.t, time.Minute, "Kueue's resources are served", func() error {
+		_, err := c.tryKubectl("wait", "--for=condition=Established", "--timeout=60s", "crd", "--all")
+		return err
+	})
 	config := writeFile(c.t, folder, "config.yaml", fmt.Appendf(nil, `
 apiVersion: config.kueue.x-k8s.io/v1beta2
 kind: Configuration
