@@ -10,6 +10,7 @@
 #include <spdlog/spdlog.h>
 
 #include "api/kube_status.h"
+#include "api/kube_time.h"
 #include "api/logging.h"
 #include "api/pod_json.h"
 
@@ -66,7 +67,9 @@ void Binder::BindHere(const ExtenderBindingArgs& args, const Answer& answer, Tim
   if (known == nullptr && open_.contains(args.pod_uid)) return answer(std::string(kGoneText));
   const auto pod = known != nullptr ? known->pod : recent_pods_.Find(args.pod_uid);
   if (pod != nullptr) {
-    BindKnown(args, *pod, answer, end);
+    scheduler::Pod asked = *pod;
+    SetWouldEnd(asked, NowSeconds());
+    BindKnown(args, asked, answer, end);
   } else {
     BindUnknown(args, answer, end);
   }

@@ -39,6 +39,7 @@ bool IsOfChangedState(Reason reason) {
     case Reason::kSharersTaken:
     case Reason::kGpuMemoryTaken:
     case Reason::kGpuCoresTaken:
+    case Reason::kDevicesHeld:
     case Reason::kSlotsMemory:
     case Reason::kCapacitySpot:
     case Reason::kIsolationLevel:

@@ -394,7 +394,7 @@ void Cluster::ReplacePods(const std::vector<nlohmann::json>& items) {
   }
   spdlog::info("listed {} pods", pods.size());
   for (const Pod& pod : pods) {
-    timers_.TimeNomination(pod);
+    timers_.TimePod(pod);
     NoteOthersBinding(pod);
   }
   std::vector<std::string> unseen;
@@ -425,7 +425,7 @@ void Cluster::UpsertPod(const nlohmann::json& object) {
   // What cannot be read asks for what we do not understand; what it held is free only once it is
   // gone. A known pod stays as it was known.
   if (!pod) return;
-  timers_.TimeNomination(*pod);
+  timers_.TimePod(*pod);
   NoteOthersBinding(*pod);
   const std::string uid = pod->uid;
   if (!pod->node_name.empty()) timers_.ForgetClaim(uid);
@@ -452,8 +452,7 @@ void Cluster::RemovePod(const nlohmann::json& object) {
 
 // All that waits for it, but for the state.
 void Cluster::ForgetPod(const std::string& uid) {
-  timers_.ForgetNomination(uid);
-  timers_.ForgetClaim(uid);
+  timers_.ForgetPod(uid);
   nudger_.Forget(uid);
 }
 
@@ -466,13 +465,12 @@ void Cluster::BindEnded(const BindResult& result) {
     return;
   }
   // Its devices are free again, and should it wait again, its nomination counts anew.
-  timers_.ForgetNomination(uid);
   const auto snapshot = context_.store.Read();
   const scheduler::PodEntry* entry = snapshot->FindPod(uid);
   if (entry != nullptr) {
-    timers_.TimeNomination(*entry->pod);
+    timers_.RestartNomination(*entry->pod);
   } else {
-    timers_.ForgetClaim(uid);  // it is gone, and its watch may have nothing to say of it
+    timers_.ForgetPod(uid);  // it is gone, and its watch may have nothing to say of it
   }
   StateChanged();
 }

@@ -10,6 +10,8 @@
 #include <nlohmann/json.hpp>
 
 #include "api/json_object.h"
+#include "api/json_words.h"
+#include "api/recorded_device_json.h"
 #include "api/text_fields.h"
 
 namespace offcut::api {
@@ -21,16 +23,6 @@ using scheduler::DeviceRecord;
 using scheduler::RecordedDevice;
 
 constexpr std::int64_t kInt64Max = std::numeric_limits<std::int64_t>::max();
-constexpr int kGpuIndexMax = 1023;
-constexpr int kSlicesMax = 16;  // of any GPU model
-constexpr int kCoresPercentMax = 100;
-constexpr int kMemoryMibMax = std::numeric_limits<int>::max();
-
-template <typename Value>
-struct Word {
-  Value value;
-  std::string_view text;
-};
 
 constexpr std::array kCertaintyWords = {
     Word<Certainty>{Certainty::kAssumed, "assumed"},
@@ -38,48 +30,12 @@ constexpr std::array kCertaintyWords = {
     Word<Certainty>{Certainty::kExact, "exact"},
 };
 
-constexpr std::array kKindWords = {
-    Word<PieceKind>{PieceKind::kWhole, "whole"},
-    Word<PieceKind>{PieceKind::kInstance, "mig"},
-    Word<PieceKind>{PieceKind::kSlot, "slot"},
-    Word<PieceKind>{PieceKind::kFraction, "fraction"},
-};
-
-template <typename Words, typename Value>
-std::string_view WordOf(const Words& words, Value value) {
-  const auto word = std::ranges::find_if(words, [&](const auto& w) { return w.value == value; });
-  return word->text;
-}
-
-template <typename Value, typename Words>
-Value ReadWord(const JsonObject& object, std::string_view key, const Words& words) {
-  const std::string_view text = object.String(key);
-  const auto word = std::ranges::find_if(words, [&](const auto& w) { return w.text == text; });
-  if (word != words.end()) return word->value;
-  object.AddError(key, object.Has(key) ? "is not a word of this version" : "is missing");
-  return words.front().value;
-}
-
 nlohmann::ordered_json ChargeJson(const quota::Amount& charge) {
   nlohmann::ordered_json json = nlohmann::ordered_json::object();
   if (charge.devices != 0) json["devices"] = charge.devices;
   if (charge.memory_mib != 0) json["memoryMiB"] = charge.memory_mib;
   if (charge.cores_permille != 0) json["coresPermille"] = charge.cores_permille;
   for (const auto& [profile, count] : charge.instances) json["instances"][profile] = count;
-  return json;
-}
-
-nlohmann::ordered_json DeviceJson(const RecordedDevice& device) {
-  nlohmann::ordered_json json;
-  if (!device.container.empty()) json["container"] = device.container;
-  if (device.gpu >= 0) json["gpu"] = device.gpu;
-  if (!device.uuid.empty()) json["uuid"] = device.uuid;
-  json["kind"] = WordOf(kKindWords, device.kind);
-  if (!device.profile.empty()) json["profile"] = device.profile;
-  if (device.start >= 0) json["start"] = device.start;
-  if (device.size > 0) json["size"] = device.size;
-  if (device.memory_mib > 0) json["memoryMiB"] = device.memory_mib;
-  if (device.cores_percent > 0) json["coresPercent"] = device.cores_percent;
   return json;
 }
 
@@ -98,33 +54,6 @@ quota::Amount ReadCharge(const JsonObject& object) {
         }
       });
   return charge;
-}
-
-RecordedDevice ReadDevice(const JsonObject& object) {
-  RecordedDevice device{
-      .container = std::string(object.String("container")),
-      .gpu = static_cast<int>(object.Int("gpu", -1, 0, kGpuIndexMax)),
-      .uuid = std::string(object.String("uuid")),
-      .kind = ReadWord<PieceKind>(object, "kind", kKindWords),
-      .profile = std::string(object.String("profile")),
-      .start = static_cast<int>(object.Int("start", -1, 0, kSlicesMax - 1)),
-      .size = static_cast<int>(object.Int("size", 0, 1, kSlicesMax)),
-      .memory_mib = object.Int("memoryMiB", 0, 0, kMemoryMibMax),
-      .cores_percent = static_cast<int>(object.Int("coresPercent", 0, 0, kCoresPercentMax))};
-  const bool is_instance = device.kind == PieceKind::kInstance;
-  if (is_instance == device.profile.empty()) {
-    object.AddError("profile", is_instance ? "is missing" : "belongs to kind mig alone");
-  }
-  if (!is_instance && (device.start >= 0 || device.size > 0)) {
-    object.AddError("start", "belongs to kind mig alone");
-  }
-  if (device.start >= 0 && device.start + std::max(device.size, 1) > kSlicesMax) {
-    object.AddError("size", "reaches beyond the last slice of any GPU");
-  }
-  if (device.kind != PieceKind::kFraction && device.cores_percent > 0) {
-    object.AddError("coresPercent", "belongs to kind fraction alone");
-  }
-  return device;
 }
 
 std::string RequiredString(const JsonObject& object, std::string_view key) {
@@ -148,7 +77,7 @@ DeviceRecord ReadRecord(const JsonObject& object) {
   if (!object.Has("devices")) object.AddError("devices", "is missing");
   object.ForEach("devices", kRecordedDevicesMax, [&](const JsonObject& device) {
     if (!device.IsPresent()) device.Errors().Add(device.Path(), "must be an object");
-    record.devices.push_back(ReadDevice(device));
+    record.devices.push_back(ReadRecordedDevice(device));
   });
   return record;
 }
@@ -261,7 +190,7 @@ std::string PrintDeviceRecord(const DeviceRecord& record) {
   if (record.charge != quota::Amount{}) json["charge"] = ChargeJson(record.charge);
   json["devices"] = nlohmann::ordered_json::array();
   for (const RecordedDevice& device : record.devices) {
-    json["devices"].push_back(DeviceJson(device));
+    json["devices"].push_back(ToJson(device));
   }
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }

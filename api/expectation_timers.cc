@@ -1,6 +1,10 @@
 #include "api/expectation_timers.h"
 
+#include <algorithm>
 #include <utility>
+
+#include "api/hold_json.h"
+#include "api/kube_time.h"
 
 namespace offcut::api {
 
@@ -29,6 +33,22 @@ void ExpectationTimers::ForgetClaim(const std::string& uid) {
   claims_.erase(known);
 }
 
+void ExpectationTimers::TimePod(const scheduler::Pod& pod) {
+  TimeNomination(pod);
+  TimeHold(pod);
+}
+
+void ExpectationTimers::ForgetPod(const std::string& uid) {
+  ForgetNomination(uid);
+  ForgetHold(uid);
+  ForgetClaim(uid);
+}
+
+void ExpectationTimers::RestartNomination(const scheduler::Pod& pod) {
+  ForgetNomination(pod.uid);
+  TimeNomination(pod);
+}
+
 void ExpectationTimers::TimeNomination(const scheduler::Pod& pod) {
   const bool is_waiting = pod.node_name.empty() && !pod.nominated_node_name.empty();
   const auto known = nominations_.find(pod.uid);
@@ -49,6 +69,30 @@ void ExpectationTimers::ForgetNomination(const std::string& uid) {
   if (known == nominations_.end()) return;
   client_.Cancel(known->second.timer);
   nominations_.erase(known);
+}
+
+void ExpectationTimers::TimeHold(const scheduler::Pod& pod) {
+  const bool is_waiting = pod.node_name.empty() && pod.hold;
+  const auto known = holds_.find(pod.uid);
+  if (known != holds_.end()) {
+    if (is_waiting && known->second.until_s == pod.hold->until_s) return;
+    ForgetHold(pod.uid);
+  }
+  if (!is_waiting) return;
+  const auto left = std::chrono::seconds(
+      std::max<std::int64_t>(0, std::min(pod.hold->until_s - NowSeconds(), kHoldSecondsMax)));
+  const KubeTicket timer = client_.RunAfter(left, [this, uid = pod.uid] {
+    store_.Update([&](Snapshot& next) { next.LapseHold(uid); });
+    ended_();
+  });
+  holds_[pod.uid] = {.until_s = pod.hold->until_s, .timer = timer};
+}
+
+void ExpectationTimers::ForgetHold(const std::string& uid) {
+  const auto known = holds_.find(uid);
+  if (known == holds_.end()) return;
+  client_.Cancel(known->second.timer);
+  holds_.erase(known);
 }
 
 }  // namespace offcut::api

@@ -1,7 +1,8 @@
-// Ends what holds devices for a pod that may never come: advisory claims, and nominations.
+// Ends what keeps devices for a pod that may never come: advisory claims, nominations, and holds.
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <unordered_map>
@@ -33,9 +34,13 @@ class ExpectationTimers {
   // The pod is bound, or gone: a claim that comes yet is its first one.
   void ForgetClaim(const std::string& uid);
 
-  // The pod has come as it is. A nomination that is known already goes on; one that it has no more
-  // is forgotten.
-  void TimeNomination(const scheduler::Pod& pod);
+  // The pod has come as it is. A nomination that is known already goes on; a hold ends at its
+  // deadline by our clock, at once if that is over; what it has no more is forgotten.
+  void TimePod(const scheduler::Pod& pod);
+  void ForgetPod(const std::string& uid);
+
+  // The pod's nomination counts anew.
+  void RestartNomination(const scheduler::Pod& pod);
   void ForgetNomination(const std::string& uid);
 
  private:
@@ -44,11 +49,21 @@ class ExpectationTimers {
     KubeTicket timer = 0;
   };
 
+  void TimeNomination(const scheduler::Pod& pod);
+  void TimeHold(const scheduler::Pod& pod);
+  void ForgetHold(const std::string& uid);
+
+  struct TimedHold {
+    std::int64_t until_s = 0;
+    KubeTicket timer = 0;
+  };
+
   KubeClient& client_;
   scheduler::StateStore& store_;
   const ExpectationTimeouts timeouts_;
   const std::function<void()> ended_;
   std::unordered_map<std::string, Nomination> nominations_;  // by UID
+  std::unordered_map<std::string, TimedHold> holds_;         // by UID
   // Timers of the last ones, by UID, ended or not: of pods of the state, and of those that run yet.
   std::unordered_map<std::string, KubeTicket> claims_;
 };

@@ -13,7 +13,9 @@
 #include "api/closest_word.h"
 #include "api/declared_memory.h"
 #include "api/device_record_json.h"
+#include "api/hold_json.h"
 #include "api/json_object.h"
+#include "api/kube_time.h"
 #include "api/pod_membership.h"
 #include "api/printable.h"
 #include "api/text_fields.h"
@@ -371,62 +373,23 @@ void ReadRecord(const JsonObject& annotations, ParsedPod& parsed) {
   }
 }
 
-// Digits at a fixed place of a time.
-std::optional<int> TimeField(std::string_view text, std::size_t start, std::size_t size) {
-  if (text.size() < start + size) return std::nullopt;
-  const std::string_view field = text.substr(start, size);
-  if (field.find_first_not_of("0123456789") != std::string_view::npos) return std::nullopt;
-  int value = 0;
-  std::from_chars(field.data(), field.data() + field.size(), value);
-  return value;
-}
-
-// Seconds east of UTC of "Z" or "+08:00".
-std::optional<int> ParseZone(std::string_view text) {
-  if (text == "Z" || text == "z") return 0;
-  if (text.size() != 6 || (text[0] != '+' && text[0] != '-') || text[3] != ':') {
-    return std::nullopt;
+// What is held for a pod that is on no node yet.
+void ReadHold(const JsonObject& annotations, ParsedPod& parsed) {
+  Pod& pod = parsed.pod;
+  if (!pod.node_name.empty()) return;
+  const auto text = annotations.Entry(kHoldAnnotation);
+  if (!text || text->empty()) return;
+  auto hold = ParseHold(*text);
+  if (hold && hold->pod_uid != pod.uid) {
+    hold = std::unexpected(Error{ErrorKind::kConflict, "is of another pod"});
   }
-  const std::optional<int> hours = TimeField(text, 1, 2);
-  const std::optional<int> minutes = TimeField(text, 4, 2);
-  if (!hours || !minutes || *hours > 23 || *minutes > 59) return std::nullopt;
-  const int zone_s = *hours * 3600 + *minutes * 60;
-  return text[0] == '-' ? -zone_s : zone_s;
-}
-
-}  // namespace
-
-std::expected<std::int64_t, Error> ParseTime(std::string_view text) {
-  const auto malformed = std::unexpected(Error{ErrorKind::kBadRequest, "is no RFC 3339 time"});
-  // 2026-11-29T19:24:15Z
-  const std::optional<int> year = TimeField(text, 0, 4);
-  const std::optional<int> month = TimeField(text, 5, 2);
-  const std::optional<int> day = TimeField(text, 8, 2);
-  const std::optional<int> hour = TimeField(text, 11, 2);
-  const std::optional<int> minute = TimeField(text, 14, 2);
-  const std::optional<int> second = TimeField(text, 17, 2);
-  if (!year || !month || !day || !hour || !minute || !second) return malformed;
-  if (text[4] != '-' || text[7] != '-' || (text[10] != 'T' && text[10] != 't') || text[13] != ':' ||
-      text[16] != ':') {
-    return malformed;
+  if (hold) {
+    pod.hold = *std::move(hold);
+  } else {
+    Warn(parsed,
+         "annotation " + std::string(kHoldAnnotation) + " is ignored: " + hold.error().message);
   }
-  std::string_view rest = text.substr(19);
-  if (rest.starts_with('.')) {
-    const std::size_t end = rest.find_first_not_of("0123456789", 1);
-    if (end == 1 || end == std::string_view::npos) return malformed;
-    rest.remove_prefix(end);
-  }
-  const std::optional<int> zone_s = ParseZone(rest);
-  const std::chrono::year_month_day date{std::chrono::year{*year},
-                                         std::chrono::month{static_cast<unsigned>(*month)},
-                                         std::chrono::day{static_cast<unsigned>(*day)}};
-  if (!zone_s || !date.ok() || *hour > 23 || *minute > 59 || *second > 60) return malformed;
-  const std::int64_t days = std::chrono::sys_days{date}.time_since_epoch().count();
-  const std::int64_t minutes = (days * 24 + *hour) * 60 + *minute;
-  return minutes * 60 + *second - *zone_s;
 }
-
-namespace {
 
 void ReadName(const JsonObject& root, Pod& pod) {
   const JsonObject metadata = root.Object("metadata");
@@ -470,6 +433,25 @@ void ReadNomination(const JsonObject& root, Pod& pod) {
   pod.nominated_node_name = root.Object("status").String("nominatedNodeName", kNameBytesMax);
 }
 
+// When it started, and how long it may run then.
+void ReadRun(const JsonObject& root, Pod& pod) {
+  pod.run_s_max = root.Object("spec").Int("activeDeadlineSeconds", 0, 0,
+                                          std::numeric_limits<std::int32_t>::max());
+  const JsonObject status = root.Object("status");
+  const std::string_view started = status.String("startTime");
+  if (started.empty()) return;
+  const std::expected<std::int64_t, Error> started_s = ParseTime(started);
+  if (started_s) {
+    pod.started_s = *started_s;
+  } else {
+    status.AddError("startTime", started_s.error().message);
+  }
+}
+
+void ReadPreemption(const JsonObject& root, Pod& pod) {
+  pod.never_preempts = root.Object("spec").String("preemptionPolicy") == "Never";
+}
+
 void ReadPhase(const JsonObject& root, Pod& pod) {
   const std::string_view phase = root.Object("status").String("phase");
   pod.is_finished = phase == "Succeeded" || phase == "Failed";
@@ -494,8 +476,9 @@ std::optional<Error> ReadIdentity(simdjson::dom::element element, ParsedPod& par
   const JsonObject root(element, place_errors);
   pod.node_name = root.Object("spec").String("nodeName", kNameBytesMax);
   if (place_errors.First()) return place_errors.First();
-  for (const auto read : {ReadName, ReadNamespace, ReadUid, ReadAge, ReadPriority, ReadNomination,
-                          ReadTenantLabel, ReadLabels, ReadGates, ReadGang, ReadKueue, ReadPhase}) {
+  for (const auto read :
+       {ReadName, ReadNamespace, ReadUid, ReadAge, ReadPriority, ReadNomination, ReadRun,
+        ReadPreemption, ReadTenantLabel, ReadLabels, ReadGates, ReadGang, ReadKueue, ReadPhase}) {
     JsonErrors errors;
     read(JsonObject(element, errors), pod);
     if (!errors.First()) continue;
@@ -583,6 +566,7 @@ std::expected<ParsedPod, Error> ParsePod(simdjson::dom::element element,
     pod.request.constraint = {};
   }
   ReadRecord(annotations, parsed);
+  ReadHold(annotations, parsed);
   if (is_placed) {
     pod.observed = ReadObserved(element, names);
   } else {

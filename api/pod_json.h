@@ -62,7 +62,4 @@ std::expected<ParsedPod, Error> ParsePod(simdjson::dom::element element,
 std::expected<ParsedPod, Error> ParsePodText(std::string_view text,
                                              const scheduler::ResourceNames& names);
 
-// Seconds since 1970 of an RFC 3339 time, fractions cut off.
-std::expected<std::int64_t, Error> ParseTime(std::string_view text);
-
 }  // namespace offcut::api

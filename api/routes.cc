@@ -19,6 +19,7 @@
 #include "api/extender_types.h"
 #include "api/http_answer.h"
 #include "api/json_stream.h"
+#include "api/kube_time.h"
 #include "api/logging.h"
 #include "api/packing_renewal.h"
 #include "api/pod_json.h"
@@ -97,6 +98,7 @@ std::expected<Pod, Error> ReadPod(std::string_view text, const scheduler::Policy
   if (!parsed) {
     return refuse(WhoseNameIs(element), {parsed.error().kind, "Pod." + parsed.error().message});
   }
+  SetWouldEnd(parsed->pod, NowSeconds());
   return std::move(parsed->pod);
 }
 
@@ -245,12 +247,6 @@ ExtenderPreemptionResult ToResult(std::vector<scheduler::PreemptionCandidate> ke
   return result;
 }
 
-std::int64_t NowS() {
-  return std::chrono::duration_cast<std::chrono::seconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
-
 HttpResponse AnswerPreempt(const ExtenderContext& context, std::string_view body) {
   const auto args = ThreadsReader().ReadPreemptionArgs(body);
   if (!args) return ErrorAnswer(args.error());
@@ -265,7 +261,7 @@ HttpResponse AnswerPreempt(const ExtenderContext& context, std::string_view body
     LogPreemptorWaits(*pod);
     return JsonAnswer(Print(ExtenderPreemptionResult()));
   }
-  auto kept = Preempt(*snapshot, *pod, candidates, context.policy, kPrefilter, NowS());
+  auto kept = Preempt(*snapshot, *pod, candidates, context.policy, kPrefilter, NowSeconds());
   LogPreempt(*pod, kept.size(), victims->size());
   return JsonAnswer(Print(ToResult(std::move(kept))));
 }

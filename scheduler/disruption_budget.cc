@@ -1,32 +1,8 @@
 #include "scheduler/disruption_budget.h"
 
 #include <algorithm>
-#include <cassert>
 
 namespace offcut::scheduler {
-namespace {
-
-bool Meets(const SelectorRequirement& requirement, const Labels& labels) {
-  const auto label = std::ranges::find(labels, requirement.key, &Label::first);
-  const bool is_there = label != labels.end();
-  const bool is_listed =
-      is_there && std::ranges::find(requirement.values, label->second) != requirement.values.end();
-  switch (requirement.is) {
-    case SelectorOperator::kIn:
-      return is_listed;
-    case SelectorOperator::kNotIn:
-      return !is_listed;
-    case SelectorOperator::kExists:
-      return is_there;
-    case SelectorOperator::kDoesNotExist:
-      return !is_there;
-  }
-  assert(false);
-  return false;
-}
-
-}  // namespace
-
 bool Selects(const DisruptionBudget& budget, const Pod& pod) {
   return !budget.selector.empty() && !pod.labels.empty() && budget.name_space == pod.name_space &&
          std::ranges::all_of(budget.selector, [&](const SelectorRequirement& requirement) {

@@ -7,21 +7,12 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
+#include "scheduler/label_selector.h"
 #include "scheduler/pod.h"
 
 namespace offcut::scheduler {
-
-enum class SelectorOperator { kIn, kNotIn, kExists, kDoesNotExist };
-
-struct SelectorRequirement {
-  std::string key;
-  SelectorOperator is = SelectorOperator::kIn;
-  std::vector<std::string> values;
-  bool operator==(const SelectorRequirement&) const = default;
-};
 
 struct DisruptionBudget {
   std::string name_space;

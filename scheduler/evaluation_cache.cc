@@ -138,7 +138,11 @@ std::vector<Evaluation> EvaluateNames(const Snapshot& snapshot, const Pod& pod,
       std::optional<Node> expected;
       if (are_expected) expected = WithExpected(snapshot, node, pod);
       if (expected) {
+        const bool would_fit = evaluations[i].reason == Reason::kFits;
         evaluations[i] = Evaluate(*expected, pod, cache.policy(), cache.model(), cache.prefilter());
+        const bool is_held = would_fit && evaluations[i].reason != Reason::kFits &&
+                             HasHeldAgainst(snapshot, node, pod);
+        if (is_held) evaluations[i].reason = Reason::kDevicesHeld;
       }
       isolation.Restrict(expected ? *expected : node, evaluations[i]);
     }

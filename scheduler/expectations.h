@@ -5,6 +5,11 @@
 //              lower or equal priority, as in kube-scheduler's own filters, but that of two equals
 //              nominated to one node only the earlier counts. The scheduler leaves the name in
 //              place after errors, so whoever has a clock lets it lapse.
+//   held       the pod says so itself (scheduler/hold.h): pods were evicted for it by us, or
+//   devices
+//              are kept until a date. Whoever has a clock lets it lapse at its deadline. Goes
+//              before a nomination to the same node; while the pod is nominated to another one, it
+//              waits for that one.
 //   claimed    it was told that it fits there, and its bind has not come yet: seconds to minutes,
 //              for volumes, Permit, or the rest of its gang. Counts against every other pod, as
 //              kube-scheduler's assumed pods do.
@@ -12,6 +17,8 @@
 // A pod may be both. Pure; const use from many threads is safe.
 #pragma once
 
+#include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
 #include <span>
@@ -24,7 +31,7 @@
 
 namespace offcut::scheduler {
 
-enum class ExpectationKind { kNominated, kClaimed };
+enum class ExpectationKind { kNominated, kHeld, kClaimed };
 
 struct Expectation {
   std::shared_ptr<const Pod> pod;
@@ -42,11 +49,15 @@ class Expectations {
   // Whether the pod's nomination to that node has lapsed.
   bool IsLapsed(std::string_view uid, std::string_view node_name) const;
 
-  // Expects the pod on the node that it is nominated to, and on no other by nomination. Without
-  // such a node, or when that nomination has lapsed: on none.
-  void Nominate(std::shared_ptr<const Pod> pod);
+  bool IsHeld(std::string_view uid) const;
+
+  // Expects the pod on the node that it is nominated to or that has devices held for it, and on no
+  // other by these. Without such a node, or when nomination and hold have lapsed: on none.
+  void Expect(std::shared_ptr<const Pod> pod);
   // The nomination counts no more; one to another node will.
   void LapseNomination(std::string_view uid);
+  // The hold counts no more; one with a later deadline will.
+  void LapseHold(std::string_view uid);
 
   // Every one, with its node's name.
   template <typename Visit>
@@ -55,6 +66,14 @@ class Expectations {
       for (const Expectation& expectation : expectations) visit(node_name, expectation);
     }
   }
+
+  // Where the pod is expected so surely that its tenant is charged for it: by a claim, else by a
+  // hold. pod null: nowhere.
+  struct ChargedPlace {
+    std::shared_ptr<const Pod> pod;
+    std::string node_name;
+  };
+  ChargedPlace FindCharged(std::string_view uid) const;
 
   // Expects the pod on that node, and on no other by claim.
   void Claim(std::shared_ptr<const Pod> pod, std::string_view node_name);
@@ -68,12 +87,17 @@ class Expectations {
  private:
   struct Places {
     std::string nominated;  // node names; empty: none
+    std::string held;
     std::string claimed;
     std::string lapsed;
+    std::int64_t hold_lapsed_s = std::numeric_limits<std::int64_t>::min();  // its deadline
+    std::shared_ptr<const Pod> pod;  // as it was last expected by nomination or hold
   };
 
   void Add(std::string_view node_name, Expectation expectation);
   void Remove(std::string_view node_name, std::string_view uid, ExpectationKind kind);
+  std::shared_ptr<const Pod> Find(std::string_view node_name, std::string_view uid,
+                                  ExpectationKind kind) const;
   void EraseIfNowhere(std::string_view uid);
 
   std::map<std::string, std::vector<Expectation>, std::less<>> by_node_;

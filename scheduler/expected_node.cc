@@ -6,6 +6,9 @@
 #include <string_view>
 #include <tuple>
 #include <utility>
+#include <vector>
+
+#include "scheduler/quota_check.h"
 
 namespace offcut::scheduler {
 namespace {
@@ -16,17 +19,25 @@ bool IsEarlier(const Pod& a, const Pod& b) {
 }
 
 // Of two equals that are both nominated to the node the later makes way, or neither could go there.
-// `nominated`: the pod, as it is nominated to this node; nullptr: it is not.
-bool MustMakeWay(const Pod& pod, const Pod* nominated, const Expectation& expected) {
+// `waiting`: the pod, as it is nominated to this node or has devices held here; nullptr: neither.
+bool MustMakeWay(const Snapshot& snapshot, const Pod& pod, const Pod* waiting,
+                 const Expectation& expected) {
   if (expected.pod->uid == pod.uid) return false;
-  if (expected.kind == ExpectationKind::kClaimed) return true;
+  switch (expected.kind) {
+    case ExpectationKind::kClaimed:
+      return true;
+    case ExpectationKind::kHeld:
+      return IsHeldAgainst(snapshot, *expected.pod, pod);
+    case ExpectationKind::kNominated:
+      break;
+  }
   if (expected.pod->priority != pod.priority) return expected.pod->priority > pod.priority;
-  return nominated == nullptr || IsEarlier(*expected.pod, *nominated);
+  return waiting == nullptr || IsEarlier(*expected.pod, *waiting);
 }
 
-const Pod* FindNominated(std::span<const Expectation> expectations, std::string_view uid) {
+const Pod* FindWaiting(std::span<const Expectation> expectations, std::string_view uid) {
   const auto found = std::ranges::find_if(expectations, [&](const Expectation& expected) {
-    return expected.kind == ExpectationKind::kNominated && expected.pod->uid == uid;
+    return expected.kind != ExpectationKind::kClaimed && expected.pod->uid == uid;
   });
   return found == expectations.end() ? nullptr : found->pod.get();
 }
@@ -41,22 +52,108 @@ std::shared_ptr<const Pod> Arrived(const Snapshot& snapshot,
   return arrived;
 }
 
+bool IsHolder(std::span<const Holder> holders, std::string_view uid) {
+  return std::ranges::any_of(holders, [&](const Holder& holder) { return holder.pod->uid == uid; });
+}
+
+std::optional<DeviceRecord> HeldRecord(const Node& node, const Pod& pod) {
+  if (!pod.hold || pod.hold->node != node.name() || pod.hold->devices.empty()) return std::nullopt;
+  return DeviceRecord{.pod_uid = pod.uid,
+                      .node = node.name(),
+                      .agent = node.inventory.agent,
+                      .certainty = Certainty::kExact,
+                      .charge = {},
+                      .devices = pod.hold->devices};
+}
+
+// A node on which pods are put that are not there.
+class Expecting {
+ public:
+  explicit Expecting(const Node& node) : node_(node) {}
+
+  void Put(const Snapshot& snapshot, const std::shared_ptr<const Pod>& pod) {
+    Begin();
+    if (IsHolder(holders_, pod->uid)) return;
+    std::optional<DeviceRecord> record = HeldRecord(node_, *pod);
+    if (record && IsBeingLeft(*pod->hold)) {
+      Close(*record);
+      return;
+    }
+    holders_.push_back(
+        {.pod = Arrived(snapshot, pod), .record = std::move(record), .placement = {}});
+  }
+
+  std::optional<Node> Built() && {
+    if (!is_changed_) return std::nullopt;
+    return BuildNode(std::move(inventory_), std::move(holders_));
+  }
+
+ private:
+  void Begin() {
+    if (std::exchange(is_changed_, true)) return;
+    inventory_ = node_.inventory;
+    holders_ = node_.holders;
+  }
+
+  bool IsBeingLeft(const Hold& hold) const {
+    return std::ranges::any_of(hold.victim_uids,
+                               [&](const std::string& uid) { return IsHolder(holders_, uid); });
+  }
+
+  // Who is there stays, and nobody else gets anything.
+  void Close(const DeviceRecord& record) {
+    const auto placement = PlacementOf(inventory_, record);
+    if (!placement) return;
+    for (const binpack::Piece& piece : placement->pieces) {
+      if (piece.gpu < 0) continue;
+      inventory_.devices.gpus[static_cast<std::size_t>(piece.gpu)].health =
+          binpack::GpuHealth::kUnhealthy;
+    }
+  }
+
+  const Node& node_;
+  Inventory inventory_;
+  std::vector<Holder> holders_;
+  bool is_changed_ = false;
+};
+
 }  // namespace
 
-std::optional<Node> WithExpected(const Snapshot& snapshot, const Node& node, const Pod& pod) {
-  std::optional<std::vector<Holder>> holders;
-  const std::span<const Expectation> expectations = snapshot.ExpectedOn(node.name());
-  const Pod* nominated = FindNominated(expectations, pod.uid);
-  for (const Expectation& expected : expectations) {
-    if (!MustMakeWay(pod, nominated, expected)) continue;
-    if (!holders) holders = node.holders;
-    const bool is_there = std::ranges::any_of(
-        *holders, [&](const Holder& holder) { return holder.pod->uid == expected.pod->uid; });
-    if (is_there) continue;
-    holders->push_back({.pod = Arrived(snapshot, expected.pod), .record = {}, .placement = {}});
+bool IsHeldAgainst(const Snapshot& snapshot, const Pod& owner, const Pod& pod) {
+  if (owner.uid == pod.uid || !owner.hold) return false;
+  const bool is_higher = pod.priority > owner.priority;
+  if (owner.hold->cause == HoldCause::kDate) {
+    const bool ends_before = pod.would_end_s != 0 && pod.would_end_s <= owner.hold->expected_s;
+    return !is_higher && !ends_before;
   }
-  if (!holders) return std::nullopt;
-  return BuildNode(node.inventory, *std::move(holders));
+  return !is_higher || PayerIn(snapshot, pod).tenant != PayerIn(snapshot, owner).tenant;
+}
+
+bool HasHeldAgainst(const Snapshot& snapshot, const Node& node, const Pod& pod) {
+  return std::ranges::any_of(snapshot.ExpectedOn(node.name()), [&](const Expectation& expected) {
+    return expected.kind == ExpectationKind::kHeld && IsHeldAgainst(snapshot, *expected.pod, pod);
+  });
+}
+
+std::optional<Node> WithExpected(const Snapshot& snapshot, const Node& node, const Pod& pod) {
+  const std::span<const Expectation> expectations = snapshot.ExpectedOn(node.name());
+  const Pod* waiting = FindWaiting(expectations, pod.uid);
+  Expecting expecting(node);
+  for (const Expectation& expected : expectations) {
+    if (MustMakeWay(snapshot, pod, waiting, expected)) expecting.Put(snapshot, expected.pod);
+  }
+  return std::move(expecting).Built();
+}
+
+std::optional<Node> WithHeld(const Snapshot& snapshot, const Node& node, const Pod& pod) {
+  Expecting expecting(node);
+  for (const Expectation& expected : snapshot.ExpectedOn(node.name())) {
+    const bool is_held = expected.kind == ExpectationKind::kHeld;
+    if (is_held && IsHeldAgainst(snapshot, *expected.pod, pod)) {
+      expecting.Put(snapshot, expected.pod);
+    }
+  }
+  return std::move(expecting).Built();
 }
 
 }  // namespace offcut::scheduler

@@ -138,7 +138,10 @@ std::vector<Verdict> Filter(const Snapshot& snapshot, const Pod& pod,
     }
     const std::optional<Node> expected = WithExpected(snapshot, *node, pod);
     const Node& judged = expected ? *expected : *node;
-    const Verdict by_devices = FilterNode(judged, pod, policy, prefilter);
+    Verdict by_devices = FilterNode(judged, pod, policy, prefilter);
+    const bool is_held = expected && !by_devices.fits() && HasHeldAgainst(snapshot, *node, pod) &&
+                         FilterNode(*node, pod, policy, prefilter).fits();
+    if (is_held) by_devices = {Reason::kDevicesHeld};
     verdicts[i] = WithQuota(isolation.Restrict(by_devices, judged), node, quota);
   }
   return verdicts;

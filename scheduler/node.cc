@@ -427,4 +427,13 @@ std::optional<Placement> PlacementOf(const Inventory& inventory, const DeviceRec
   return placement;
 }
 
+std::optional<Placement> FreePlacement(const Node& node, const Pod& pod,
+                                       std::vector<RecordedDevice> devices) {
+  auto placement = PlacementOf(node.inventory, {.charge = {}, .devices = std::move(devices)});
+  const RequestShape shape = ShapeOfDevices(node.inventory, pod).shape;
+  const bool is_good = placement && Serves(node.inventory.devices, *placement, shape) &&
+                       binpack::IsFree(node.state, *placement);
+  return is_good ? std::move(placement) : std::nullopt;
+}
+
 }  // namespace offcut::scheduler

@@ -18,9 +18,11 @@
 #include "binpack/node_state.h"
 #include "binpack/placement.h"
 #include "scheduler/charge.h"
+#include "scheduler/node_match.h"
 #include "scheduler/occupants.h"
 #include "scheduler/pod.h"
 #include "scheduler/reason.h"
+#include "scheduler/shared_value.h"
 
 namespace offcut::scheduler {
 
@@ -43,8 +45,9 @@ struct Inventory {
   bool serves_fractions = false;
   bool prefers_no_schedule = false;  // has a taint of effect PreferNoSchedule
   bool is_spot = false;              // the provider may take the node back (spot, preemptible)
-  std::vector<Offer> offers;         // by resource name, ascending
-  binpack::NodeState devices;        // nothing taken
+  SharedValue<NodeMarks> marks;
+  std::vector<Offer> offers;   // by resource name, ascending
+  binpack::NodeState devices;  // nothing taken
 
   bool operator==(const Inventory&) const = default;
 };
@@ -104,5 +107,9 @@ NodeShape ShapeOn(const Inventory& inventory, const Pod& pod);
 // The pieces that a record names, or nullopt where it names what the node does not have.
 std::optional<binpack::Placement> PlacementOf(const Inventory& inventory,
                                               const DeviceRecord& record);
+
+// Those devices of the node, where they are free and are what the pod asks for; else nullopt.
+std::optional<binpack::Placement> FreePlacement(const Node& node, const Pod& pod,
+                                                std::vector<RecordedDevice> devices);
 
 }  // namespace offcut::scheduler

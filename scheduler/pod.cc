@@ -123,6 +123,10 @@ std::vector<binpack::Fraction> EffectiveFractions(const std::vector<ContainerReq
 
 }  // namespace
 
+void SetWouldEnd(Pod& pod, std::int64_t now_s) {
+  pod.would_end_s = pod.run_s_max > 0 ? now_s + pod.run_s_max : 0;
+}
+
 DeviceRequest EffectiveRequest(const std::vector<ContainerRequest>& containers,
                                binpack::GpuConstraint constraint) {
   DeviceRequest request{.devices = EffectiveDevices(containers),

@@ -6,11 +6,13 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "binpack/request_shape.h"
 #include "scheduler/device_record.h"
+#include "scheduler/hold.h"
+#include "scheduler/label_selector.h"
+#include "scheduler/node_match.h"
 
 namespace offcut::scheduler {
 
@@ -64,9 +66,6 @@ struct ObservedDevice {
   bool operator==(const ObservedDevice&) const = default;
 };
 
-using Label = std::pair<std::string, std::string>;
-using Labels = std::vector<Label>;
-
 struct Pod {
   std::string uid;
   std::string name_space;
@@ -97,7 +96,15 @@ struct Pod {
   std::string admitted_queue;
   // What kube-scheduler last wrote about why it waits (condition PodScheduled); for people.
   std::string unscheduled_message;
-  std::int64_t created_s = 0;                // creationTimestamp, seconds since 1970
+  bool never_preempts = false;  // preemptionPolicy Never: nobody is evicted for it
+  std::int64_t created_s = 0;   // creationTimestamp, seconds since 1970
+  std::int64_t started_s = 0;   // status.startTime; 0: not started
+  std::int64_t run_s_max = 0;   // spec.activeDeadlineSeconds, from its start; 0: no limit
+  // When it must have ended, were it started now; seconds since 1970, 0: not known. Set by whoever
+  // asks about it now.
+  std::int64_t would_end_s = 0;
+  NodeRules node_rules;      // of a pod on no node
+  std::optional<Hold> hold;  // of its annotations, where they are readable; likewise
   std::vector<ContainerRequest> containers;  // init containers first, in the order of the spec
   DeviceRequest request;
   DeclaredMemory declared_memory;        // beside the fractions of the request
@@ -107,6 +114,9 @@ struct Pod {
   std::vector<ObservedDevice> observed;  // of its status, in its order; MIG instances left out
   bool operator==(const Pod&) const = default;
 };
+
+// Sets when the pod must have ended, were it started at `now_s`.
+void SetWouldEnd(Pod& pod, std::int64_t now_s);
 
 // What the containers ask for together: app containers and sidecars are summed, an init container
 // counts by its maximum with the sidecars started before it.

@@ -44,6 +44,8 @@ constexpr std::array kReasons = std::to_array<ReasonInfo>({
      true},
     {Reason::kGpuMemoryTaken, "gpu-memory.taken", "not enough free GPU memory on one GPU", true},
     {Reason::kGpuCoresTaken, "gpu-cores.taken", "not enough free GPU cores on one GPU", true},
+    {Reason::kDevicesHeld, "devices.held",
+     "devices that are free are kept for another pod, which waits for them", true},
     {Reason::kPodReservedElsewhere, "pod.reserved-elsewhere",
      "pod already holds devices on another node", false},
     {Reason::kCapacitySpot, "capacity.spot",

@@ -42,6 +42,7 @@ enum class Reason : std::uint8_t {
   kSharersTaken,
   kGpuMemoryTaken,
   kGpuCoresTaken,
+  kDevicesHeld,
   // The pod's own state, and its tenant's.
   kPodReservedElsewhere,
   kCapacitySpot,

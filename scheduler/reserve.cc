@@ -5,6 +5,7 @@
 #include "binpack/indexing.h"
 #include "scheduler/checked_shape.h"
 #include "scheduler/decision.h"
+#include "scheduler/expected_node.h"
 #include "scheduler/isolation.h"
 #include "scheduler/packing.h"
 #include "scheduler/quota_check.h"
@@ -131,11 +132,19 @@ void DescribeGpuPiece(const binpack::Gpu& gpu, const Piece& piece, RecordedDevic
   }
 }
 
-// Where the pod goes on the node: as the kubelet will have it, or the strategy's choice.
+// What is held for the pod on the node, where that is free and serves it.
+std::optional<binpack::Placement> HeldPlacement(const Node& node, const Pod& pod) {
+  if (!pod.hold || pod.hold->node != node.name() || pod.hold->devices.empty()) return std::nullopt;
+  return FreePlacement(node, pod, pod.hold->devices);
+}
+
+// Where the pod goes on the node: as the kubelet will have it, or where devices are held for it, or
+// the strategy's choice.
 std::optional<binpack::Placement> ChoosePlacement(const Node& node, const Pod& pod,
                                                   const Policy& policy,
                                                   const binpack::PackingModel& model,
                                                   Prefilter prefilter) {
+  if (auto held = HeldPlacement(node, pod)) return held;
   NodeCost cost = CostOf(node, pod, policy, model, prefilter);
   if (!cost.fits) return std::nullopt;
   return std::move(cost.placement);
@@ -186,8 +195,10 @@ Reservation Reserve(Snapshot& next, const Pod& pod, std::string_view node_name,
       entry != nullptr && entry->phase != PodPhase::kPending) {
     return Repeated(next, *entry, node_name);
   }
-  const Node* node = next.FindNode(node_name);
-  if (node == nullptr) return Refuse(Reason::kNodeUnknown);
+  const Node* current = next.FindNode(node_name);
+  if (current == nullptr) return Refuse(Reason::kNodeUnknown);
+  const std::optional<Node> held = WithHeld(next, *current, pod);
+  const Node* node = held ? &*held : current;
   const Verdict by_devices = FilterNode(*node, pod, policy, prefilter);
   const Verdict verdict = IsolationCheck(next, pod).Restrict(by_devices, *node);
   if (!verdict.fits()) return {.verdict = verdict};

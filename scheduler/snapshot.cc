@@ -199,12 +199,25 @@ void Snapshot::ClaimIn(Accounts& accounts, const std::shared_ptr<const Pod>& pod
   accounts.Claim(pod->uid, tenant, claimed->charge);
 }
 
+// The pod's tenant is charged for what is claimed or held for the pod, and for nothing else.
+void Snapshot::SettleClaim(std::string_view uid) {
+  if (accounts_ == nullptr) return;
+  const auto [pod, node_name] = expectations_->FindCharged(uid);
+  EditAccounts([&](Accounts& accounts) {
+    if (pod == nullptr) {
+      accounts.DropClaim(uid);
+    } else {
+      ClaimIn(accounts, pod, node_name);
+    }
+  });
+}
+
 // Those whose payer is another than the one who is charged.
 void Snapshot::ChargeClaimsAnew() {
   if (accounts_ == nullptr || expectations_->empty()) return;
   std::vector<std::pair<std::shared_ptr<const Pod>, std::string_view>> moved;
   expectations_->ForEach([&](std::string_view node_name, const Expectation& expected) {
-    if (expected.kind != ExpectationKind::kClaimed) return;
+    if (expected.kind == ExpectationKind::kNominated) return;
     const int tenant = PayerOf(accounts_->tenancy(), *expected.pod, QueueOf(*expected.pod)).tenant;
     if (tenant == accounts_->TenantOfClaim(expected.pod->uid)) return;
     moved.emplace_back(expected.pod, node_name);
@@ -300,6 +313,7 @@ void Snapshot::PutNode(Inventory inventory) {
       nodes, name, {}, [](const auto& node) -> const std::string& { return node->name(); });
   const auto inserted = nodes.insert(place, nullptr);
   ReplaceNode(*inserted, BuildNode(std::move(inventory), std::move(holders)));
+  ChargeClaimsAnew();  // what is held here, and was known before the node
 }
 
 void Snapshot::RemoveNode(std::string_view name) {
@@ -352,37 +366,45 @@ void Snapshot::EditExpectations(Edit edit) {
 }
 
 void Snapshot::ExpectOrForget(const PodEntry& entry) {
-  if (HoldsDevices(entry)) {
-    EditAccounts([&](Accounts& accounts) { accounts.DropClaim(entry.pod->uid); });
-  }
-  const bool is_nominated = !entry.pod->nominated_node_name.empty();
-  if (!is_nominated && !expectations_->Knows(entry.pod->uid)) return;
+  const std::string& uid = entry.pod->uid;
+  const bool is_new = !entry.pod->nominated_node_name.empty() || entry.pod->hold.has_value();
+  if (!is_new && !expectations_->Knows(uid)) return;
+  const bool was_held = IsHeld(uid);
   EditExpectations([&](Expectations& expectations) {
     if (HoldsDevices(entry)) {
-      expectations.Forget(entry.pod->uid);
+      expectations.Forget(uid);
     } else {
-      expectations.Nominate(entry.pod);
+      expectations.Expect(entry.pod);
       expectations.RenewClaim(entry.pod);
     }
   });
+  if (HoldsDevices(entry) || was_held || IsHeld(uid)) SettleClaim(uid);
 }
 
 void Snapshot::Claim(std::shared_ptr<const Pod> pod, std::string_view node_name) {
   if (const PodEntry* known = FindPod(pod->uid); known != nullptr && HoldsDevices(*known)) return;
-  EditExpectations([&](Expectations& expectations) { expectations.Claim(pod, node_name); });
-  if (accounts_ == nullptr) return;
-  EditAccounts([&](Accounts& accounts) { ClaimIn(accounts, pod, node_name); });
+  const std::string uid = pod->uid;
+  EditExpectations(
+      [&](Expectations& expectations) { expectations.Claim(std::move(pod), node_name); });
+  SettleClaim(uid);
 }
 
 void Snapshot::DropClaim(std::string_view uid) {
   if (!expectations_->Knows(uid)) return;
   EditExpectations([&](Expectations& expectations) { expectations.DropClaim(uid); });
-  EditAccounts([&](Accounts& accounts) { accounts.DropClaim(uid); });
+  SettleClaim(uid);
 }
 
 void Snapshot::LapseNomination(std::string_view uid) {
   if (!expectations_->Knows(uid)) return;
   EditExpectations([&](Expectations& expectations) { expectations.LapseNomination(uid); });
+  SettleClaim(uid);
+}
+
+void Snapshot::LapseHold(std::string_view uid) {
+  if (!expectations_->Knows(uid)) return;
+  EditExpectations([&](Expectations& expectations) { expectations.LapseHold(uid); });
+  SettleClaim(uid);
 }
 
 std::vector<std::string> Snapshot::ReplacePods(std::vector<Pod> pods) {
@@ -431,7 +453,7 @@ bool IsSeen(const PodEntry& entry) {
 void Snapshot::RemovePod(std::string_view uid) {
   if (expectations_->Knows(uid)) {
     EditExpectations([&](Expectations& expectations) { expectations.Forget(uid); });
-    EditAccounts([&](Accounts& accounts) { accounts.DropClaim(uid); });
+    SettleClaim(uid);
   }
   const PodEntry* known = FindPod(uid);
   if (known == nullptr) return;

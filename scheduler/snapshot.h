@@ -69,6 +69,7 @@ class Snapshot {
   }
   bool HasExpectations() const { return !expectations_->empty(); }
   bool IsClaimed(std::string_view uid) const { return expectations_->IsClaimed(uid); }
+  bool IsHeld(std::string_view uid) const { return expectations_->IsHeld(uid); }
   bool IsNominationLapsed(std::string_view uid, std::string_view node_name) const {
     return expectations_->IsLapsed(uid, node_name);
   }
@@ -155,6 +156,8 @@ class Snapshot {
   void DropClaim(std::string_view uid);
   // The pod's nomination to the node that it is nominated to counts no more.
   void LapseNomination(std::string_view uid);
+  // The devices that are held for the pod are anybody's.
+  void LapseHold(std::string_view uid);
 
  private:
   using PodShard = std::unordered_map<std::string, PodEntry>;
@@ -166,6 +169,7 @@ class Snapshot {
   void EditAccounts(Edit edit);
   void ClaimIn(Accounts& accounts, const std::shared_ptr<const Pod>& pod,
                std::string_view node_name) const;
+  void SettleClaim(std::string_view uid);
   void ChargeClaimsAnew();
   PodShard& MutableShard(std::string_view uid);
   void PutEntry(PodEntry entry);

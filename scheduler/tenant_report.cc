@@ -50,7 +50,8 @@ struct Requests {
 
 // Pods of which something is expected are judged each for itself.
 std::string KeyIn(const Snapshot& snapshot, const Pod& pod) {
-  const bool is_expected = !pod.nominated_node_name.empty() || snapshot.IsClaimed(pod.uid);
+  const bool is_expected =
+      !pod.nominated_node_name.empty() || snapshot.IsClaimed(pod.uid) || snapshot.IsHeld(pod.uid);
   return KeyOfJudgement(pod) + (is_expected ? pod.uid : std::string());
 }
 
