@@ -39,7 +39,7 @@ TEST(VectorChecksTest, NoticeAWrongExpectationOfEveryRequiredKind) {
     Falsify(vector.at("expect"));
     EXPECT_EQ(CheckVector(vector).verdict, Verdict::kDiffers) << vector.dump();
   }
-  EXPECT_EQ(checked.size(), 12);
+  EXPECT_EQ(checked.size(), 14);
 }
 
 TEST(VectorChecksTest, AVectorOfARequiredKindThatCannotBeReadDiffers) {

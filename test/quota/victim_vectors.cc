@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <deque>
 #include <map>
+#include <memory>
 #include <set>
 #include <span>
 #include <stdexcept>
@@ -11,8 +13,10 @@
 #include <utility>
 #include <vector>
 
+#include "quota/fair_order.h"
 #include "quota/fair_victims.h"
 #include "quota/victims.h"
+#include "scheduler/node_pick.h"
 #include "scheduler/victim_finder.h"
 #include "test/quota/vector_checks.h"
 #include "test/quota/vector_world.h"
@@ -66,6 +70,62 @@ std::string ProfileNamed(std::string_view model, const std::string& name) {
   }
   throw std::runtime_error("no such profile: " + name);
 }
+
+// Siblings of one resource that run and wait in pods of one each, and how many would be evicted.
+class Siblings {
+ public:
+  explicit Siblings(const json& vector) : ledger_(Tree(vector)) {
+    cell_ = CellNamed(ledger_.tree(), "pool", "unit");
+    std::vector<Waiting> waiting;
+    for (const auto& [name, queue] : vector.at("queues").items()) {
+      const int tenant = TenantNamed(ledger_.tree(), name);
+      for (int i = 0; i < queue.at("running"); ++i) Run(tenant);
+      for (int i = 0; i < queue.at("pending"); ++i) {
+        waiting.push_back({.tenant = tenant, .charge = {{cell_, 1}}});
+      }
+    }
+    for (const std::size_t i : FairOrder(ledger_, waiting)) Run(waiting[i].tenant);
+  }
+
+  // For a newcomer of each that asks for `amount`, by priority and by dominant share.
+  std::size_t EvictionsFor(std::int64_t amount) {
+    std::size_t evictions = 0;
+    const auto count = [&](const auto& victims) { evictions += victims ? victims->size() : 0; };
+    const FitsWithout fits = [](std::span<const std::size_t>) { return true; };
+    for (int t = 1; t < std::ssize(ledger_.tree().tenants); ++t) {
+      const Newcomer newcomer{.tenant = t, .charge = {{cell_, amount}}};
+      const VictimSearch search{newcomer, pods_, {&cell_, 1}, fits};
+      const VictimRules rules{.from_borrowers = Taking::kAny, .may_cross_guarantee = true};
+      VictimRules while_borrowing = rules;
+      while_borrowing.while_borrowing = true;
+      count(FindVictims(ledger_, search, while_borrowing));
+      count(FindFairVictims(ledger_, search, rules, {}));
+    }
+    return evictions;
+  }
+
+ private:
+  static std::shared_ptr<const TenantTree> Tree(const json& vector) {
+    KueueWorld world;
+    world.AddTenant("parent", "", kWeightOne, false);
+    world.AddQuota("parent", {"pool", "unit", vector.at("parent").at("guaranteed"), {}, {}});
+    for (const auto& [name, queue] : vector.at("queues").items()) {
+      world.AddTenant(name, "parent", kWeightOne, true);
+    }
+    return world.Tree();
+  }
+
+  void Run(int tenant) {
+    uids_.push_back(std::to_string(uids_.size()));
+    pods_.push_back({.tenant = tenant, .uid = uids_.back(), .charge = {{cell_, 1}}});
+    ledger_.Add(tenant, pods_.back().charge);
+  }
+
+  Ledger ledger_;
+  int cell_ = 0;
+  std::deque<std::string> uids_;
+  std::vector<VictimCandidate> pods_;
+};
 
 }  // namespace
 
@@ -195,6 +255,36 @@ bool CheckMigVictims(const json& vector) {
     for (const json& name : each.at("victims")) expected.insert("uid-" + name.get<std::string>());
     return victims == expected && fits == expected.empty();
   });
+}
+
+bool CheckNodePick(const json& vector) {
+  std::deque<std::string> names;
+  std::deque<std::vector<scheduler::VictimFact>> victims;
+  std::vector<scheduler::NodeVictims> nodes;
+  for (const auto& [name, candidate] : vector.at("candidates").items()) {
+    names.push_back(name);
+    victims.emplace_back();
+    for (const json& victim : candidate.at("victims")) {
+      victims.back().push_back({.priority = victim.at("priority"), .start_s = victim.at("start")});
+    }
+    nodes.push_back({names.back(), candidate.at("pdbViolations"), victims.back()});
+  }
+  const auto picks = vector.at("expect").at("pick").get<std::set<std::string>>();
+  const auto picked = scheduler::PickNode(nodes);
+  return picked && picks.contains(std::string(nodes[*picked].node));
+}
+
+bool CheckCycleGuard(const json& vector) {
+  Siblings siblings(vector);
+  std::int64_t most = 0;
+  for (const auto& [name, queue] : vector.at("queues").items()) {
+    most = std::max(most, queue.at("pending").get<std::int64_t>());
+  }
+  std::size_t evictions = 0;
+  for (std::int64_t amount = 1; amount <= most; ++amount) {
+    evictions += siblings.EvictionsFor(amount);
+  }
+  return evictions == vector.at("expect").at("preemptions");
 }
 
 }  // namespace offcut::quota
