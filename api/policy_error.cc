@@ -20,8 +20,6 @@ std::string_view CodeText(PolicyErrorCode code) {
       return "duplicate-field";
     case PolicyErrorCode::kUnknownField:
       return "unknown-field";
-    case PolicyErrorCode::kUnsupportedField:
-      return "unsupported-field";
     case PolicyErrorCode::kMissingField:
       return "missing-field";
     case PolicyErrorCode::kWrongType:

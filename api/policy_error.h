@@ -18,7 +18,6 @@ enum class PolicyErrorCode {
   kTooLarge,        // above a named limit
   kDuplicateField,  // a field stands more than once in its object
   kUnknownField,
-  kUnsupportedField,  // of a later version
   kMissingField,
   kWrongType,
   kUnknownValue,  // not one of the values allowed

@@ -9,6 +9,7 @@
 #include "api/document.h"
 #include "api/policy_preemption.h"
 #include "api/policy_reader.h"
+#include "api/policy_reclaim.h"
 #include "api/policy_resources.h"
 #include "api/policy_tenants.h"
 #include "api/policy_workload.h"
@@ -99,6 +100,10 @@ scheduler::Policy ReadRoot(const Value& root, std::span<const std::string_view> 
         [&](const Value& v, const Place& p) { ReadResources(v, p, errors, policy.resources); }},
        {"preemption",
         [&](const Value& v, const Place& p) { ReadPreemption(v, p, errors, policy.preemption); }},
+       {"reclaim",
+        [&](const Value& v, const Place& p) {
+          ReadReclaim(v, p, errors, policy.reclaim, policy.dated_holds);
+        }},
        section("pools", tenancy.pools),
        section("tenantSource", tenancy.tenant_source),
        section("isolation", tenancy.isolation),
@@ -152,6 +157,7 @@ std::string PrintPolicy(const scheduler::Policy& policy) {
   packing["weights"]["cpu"] = policy.packing->weights.cpu;
   out["resources"] = ToJson(policy.resources);
   out["preemption"] = ToJson(policy.preemption);
+  out["reclaim"] = ToJson(policy.reclaim, policy.dated_holds);
   if (policy.tenancy != nullptr) PrintTenancy(*policy.tenancy, out);
   return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

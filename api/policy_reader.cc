@@ -12,15 +12,8 @@
 namespace offcut::api {
 namespace {
 
-// Fields whose names are settled and whose meaning comes with a later version.
-constexpr std::array<std::string_view, 1> kUnsupportedFields = {"/reclaim"};
-
 void RefuseField(const Member& member, const Place& place, std::span<const Field> fields,
                  ErrorList& errors) {
-  if (std::ranges::find(kUnsupportedFields, place.pointer) != kUnsupportedFields.end()) {
-    errors.Add(place, PolicyErrorCode::kUnsupportedField, "is not supported by this version");
-    return;
-  }
   std::vector<std::string_view> names;
   for (const Field& field : fields) names.push_back(field.name);
   errors.Add(place, PolicyErrorCode::kUnknownField, "there is no such field",

@@ -13,6 +13,7 @@
 
 #include "binpack/packing_model.h"
 #include "scheduler/preemption_rules.h"
+#include "scheduler/reclaim_rules.h"
 #include "scheduler/tenancy.h"
 
 namespace offcut::scheduler {
@@ -61,6 +62,8 @@ struct Policy {
   std::optional<Ties> ties;  // nullopt: as the strategy packs best
   ResourceNames resources;
   PreemptionRules preemption;
+  ReclaimRules reclaim;
+  DatedHoldRules dated_holds;
   // As the file has it. Decisions go by that of the snapshot, which may be newer.
   std::shared_ptr<const Tenancy> tenancy;  // null: no tenants
 };

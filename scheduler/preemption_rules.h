@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "quota/victims.h"
@@ -22,7 +23,8 @@ struct PreemptionRules {
   // Across tenants by dominant share, and not only up to the newcomer's guarantee.
   bool fair_sharing = false;
   std::vector<PriorityBand> protected_bands;
-  std::int64_t run_s_min = 0;  // a pod is left alone for so long after its creation
+  std::int64_t run_s_min = 0;            // a pod is left alone for so long after its creation
+  std::vector<std::string> spared_uids;  // of pods that are left alone; ascending
   bool operator==(const PreemptionRules&) const = default;
 };
 

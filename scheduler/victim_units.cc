@@ -25,16 +25,20 @@ bool IsKnown(const Node& node, const Holder& holder) {
 bool MayGo(const Node& node, const Holder& holder, const Evictor& evictor) {
   const Pod& victim = *holder.pod;
   if (victim.node_name.empty()) return false;  // reserved, or expected: not bound yet
-  if (victim.uid == evictor.pod.uid || victim.priority >= evictor.pod.priority) return false;
+  if (victim.uid == evictor.pod.uid) return false;
+  if (std::ranges::binary_search(evictor.rules.spared_uids, victim.uid)) return false;
   if (ShareABand(evictor.rules.protected_bands, victim.priority, evictor.pod.priority)) {
     return false;
   }
   const bool has_just_started = evictor.now_s < victim.created_s + evictor.rules.run_s_min;
   if (has_just_started && !victim.is_terminating) return false;
   if (!IsKnown(node, holder)) return false;
-  if (evictor.tenancy == nullptr) return true;
+  const bool is_lower = victim.priority < evictor.pod.priority;
+  if (evictor.tenancy == nullptr) return is_lower;
   const Payer payer = PayerOf(*evictor.tenancy, victim);
   if (payer.tenant == kNoTenant || evictor.payer.tenant == kNoTenant) return false;
+  const bool takes_any = evictor.rules.from_borrowers == quota::Taking::kAny;
+  if (!is_lower && (payer.tenant == evictor.payer.tenant || !takes_any)) return false;
   return payer.tenant == evictor.payer.tenant || !payer.is_charged_elsewhere;
 }
 

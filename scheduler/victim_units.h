@@ -1,7 +1,8 @@
 // Who on a node may be evicted for a pod, in units: a unit goes whole or not at all.
 //
-// Never: pods that are not bound yet; pods of the same priority or more, or of its protected band;
-// those that have just started; pods without tenant, where there are tenants; whoever has been
+// Never: pods that are not bound yet; pods of the same priority or more, but those of other tenants
+// where the rules take any priority from borrowers; pods of its protected band; those that are
+// spared, or have just started; pods without tenant, where there are tenants; whoever has been
 // charged elsewhere, for a pod of another tenant; and unknown holders, where it matters which
 // devices they hold. Of a gang those
 // beyond its least number go one by one; of one that has no more than that all go together, and

@@ -75,6 +75,15 @@ preemption:
   fairSharing: true
   protectedPriorities: [{from: -5, to: 7}]
   minRunSeconds: 60
+reclaim:
+  mode: on
+  afterSeconds: 1
+  holdSeconds: 2
+  maxBackoffSeconds: 3
+  windowSeconds: 4
+  maxEvictionsPerWorkload: 5
+  maxEvictionsPerTenant: 6
+  dateAfterSeconds: 7
 )");
   ASSERT_THAT(ErrorsOf(policy), IsEmpty());
   EXPECT_EQ(policy->refusals, scheduler::Refusals::kPreemptable);
@@ -99,6 +108,15 @@ preemption:
                                             .protected_bands = {{.from = -5, .to = 7}},
                                             .run_s_min = 60};
   EXPECT_EQ(policy->preemption, expected);
+  const scheduler::ReclaimRules reclaim{.mode = scheduler::ReclaimMode::kOn,
+                                        .after_s = 1,
+                                        .hold_s = 2,
+                                        .backoff_s_max = 3,
+                                        .window_s = 4,
+                                        .evictions_per_workload_max = 5,
+                                        .evictions_per_tenant_max = 6};
+  EXPECT_EQ(policy->reclaim, reclaim);
+  EXPECT_EQ(policy->dated_holds.after_s, 7);
 }
 
 TEST(PolicyFileTest, PrintsWhatReadsBackToTheSamePolicy) {
@@ -108,6 +126,8 @@ TEST(PolicyFileTest, PrintsWhatReadsBackToTheSamePolicy) {
   policy.ties = scheduler::Ties::kName;
   policy.packing = binpack::PreparePacking("fgd", {.gpu = 7, .cpu = 0});
   policy.preemption = {.fair_sharing = true, .protected_bands = {{.from = 1, .to = 2}}};
+  policy.reclaim = {.mode = scheduler::ReclaimMode::kDryRun, .hold_s = 11};
+  policy.dated_holds = {.after_s = 0};
   policy.resources.gpu_memory = "a.example/mem";
   policy.resources.ignored_by_scheduler = {};
   policy.resources.fail_requests_greater_than_one = {{"nvidia.com/gpu.shared", true}};
@@ -189,11 +209,15 @@ TEST(PolicyFileTest, TakesTheStrategiesThatItsCallerNames) {
   EXPECT_THAT(ErrorsOf(policy), ElementsAre(HasSubstr("allowed \"best-fit\"")));
 }
 
-TEST(PolicyFileTest, SaysThatALaterVersionsFieldIsNotSupported) {
-  EXPECT_THAT(ErrorsOf(ReadBody("reclaim: {}")),
-              ElementsAre("3:1 unsupported-field /reclaim: is not supported by this version"));
+TEST(PolicyFileTest, KnowsASectionOnlyWhereItBelongs) {
   EXPECT_THAT(ErrorsOf(ReadBody("packing: {tenants: {}}")),
               ElementsAre(HasSubstr("unknown-field /packing/tenants")));
+}
+
+// YAML 1.1 would read both as truth values.
+TEST(PolicyFileTest, ReadsTheModesOnAndOffAsWords) {
+  EXPECT_EQ(ReadBody("reclaim: {mode: on}")->reclaim.mode, scheduler::ReclaimMode::kOn);
+  EXPECT_EQ(ReadBody("reclaim: {mode: off}")->reclaim.mode, scheduler::ReclaimMode::kOff);
 }
 
 // 25 % of 1400 units. The class with the most requests and GPUs is first.
