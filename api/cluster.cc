@@ -92,8 +92,11 @@ Cluster::Cluster(std::unique_ptr<KubeClient> client, ClusterSettings settings,
               [this](const BindResult& result) { BindEnded(result); }),
       nudger_(*client_, context.store, context.policy, settings_.nudger),
       gates_(
-          *client_, context.store, context.metrics, [this] { return MayLiftGates(); },
+          *client_, context.store, context.metrics, [this] { return MayActAlone(); },
           settings_.gates),
+      reclaimer_(
+          *client_, context.store, context.policy, context.metrics, events_,
+          [this] { return MayActAlone(); }, settings_.reclaim),
       timers_(*client_, context.store, settings_.expectations, [this] { StateChanged(); }),
       packing_(context.store, context.policy) {
   if (AnswersOnlyAsLeader()) {
@@ -146,6 +149,7 @@ void Cluster::StartWatches() {
     disruption_budgets_ = std::make_unique<DisruptionBudgets>(
         *client_, context_.store, context_.metrics, settings_.list_watch);
     disruption_budgets_->Start();
+    reclaimer_.Start();
     if (label_) label_->Set(false);  // of an earlier life
     if (election_ != nullptr) election_->Start();
   });
@@ -347,6 +351,7 @@ void Cluster::StateChanged() {
   if (!IsSynced()) return;
   nudger_.StateChanged();
   gates_.StateChanged();
+  reclaimer_.StateChanged();
   packing_.Soon();
 }
 

@@ -1,6 +1,6 @@
 // The state of a cluster, kept from its API server, and the calls that change it: composition of
-// the client, the watches of nodes and pods, the binder, the nudger, the gate keeper, events, and
-// the election.
+// the client, the watches of nodes and pods, the binder, the nudger, the gate keeper, the
+// reclaimer, events, and the election.
 #pragma once
 
 #include <atomic>
@@ -30,6 +30,7 @@
 #include "api/nudger.h"
 #include "api/packing_renewal.h"
 #include "api/recent_pods.h"
+#include "api/reclaimer.h"
 #include "api/resource_quotas.h"
 #include "scheduler/decision.h"
 #include "scheduler/explain.h"
@@ -44,6 +45,7 @@ struct ClusterSettings {
   BinderSettings binder;
   NudgerSettings nudger;
   GateKeeperSettings gates;
+  ReclaimerSettings reclaim;
   ListWatchSettings list_watch;
   ExpectationTimeouts expectations;
   std::string instance = "offcut";  // of this process, in events; at most 128 bytes
@@ -152,7 +154,7 @@ class Cluster {
   void WatchPods();
   void WatchAdmissions();
   // Only one replica may: each counts what it has lifted itself.
-  bool MayLiftGates() const { return IsLeading() && IsSynced() && !is_taking_over_; }
+  bool MayActAlone() const { return IsLeading() && IsSynced() && !is_taking_over_; }
   void BeginToLead();
   void EndToLead();
   void HoldBindings();
@@ -169,6 +171,7 @@ class Cluster {
   Binder binder_;
   Nudger nudger_;
   GateKeeper gates_;
+  Reclaimer reclaimer_;
   ExpectationTimers timers_;
   NomineeWaits nominee_waits_;
   PackingRenewal packing_;

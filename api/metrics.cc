@@ -71,6 +71,8 @@ struct Metrics::Series {
   prometheus::Counter* events_dropped = nullptr;
   prometheus::Counter* ghosts = nullptr;
   prometheus::Counter* gates_lifted = nullptr;
+  std::array<prometheus::Counter*, 3> reclaims{};  // by ReclaimOutcome
+  prometheus::Counter* evictions = nullptr;
   prometheus::Gauge* leader = nullptr;
   prometheus::Gauge* gated_left_out = nullptr;
   prometheus::Gauge* policy_read = nullptr;
@@ -175,6 +177,18 @@ Metrics::Metrics(std::string_view version, std::span<const scheduler::ReasonInfo
       &AddFamily(prometheus::BuildCounter(), series_->registry, "offcut_gates_lifted_total",
                  "Gates offcut.dev/quota that this process has taken off pods.")
            .Add({});
+  Series::Counters& reclaims =
+      AddFamily(prometheus::BuildCounter(), series_->registry, "offcut_reclaims_total",
+                "Pods for which others are evicted by Offcut, or would be, by outcome.");
+  for (const auto& [outcome, name] :
+       {std::pair(ReclaimOutcome::kDone, "done"), std::pair(ReclaimOutcome::kGivenUp, "given-up"),
+        std::pair(ReclaimOutcome::kDryRun, "dry-run")}) {
+    series_->reclaims[static_cast<std::size_t>(outcome)] = &reclaims.Add({{"outcome", name}});
+  }
+  series_->evictions =
+      &AddFamily(prometheus::BuildCounter(), series_->registry, "offcut_evictions_total",
+                 "Pods that Offcut has evicted by the Eviction API.")
+           .Add({});
   series_->log_lines_dropped =
       &AddFamily(prometheus::BuildCounter(), series_->registry, "offcut_log_lines_dropped_total",
                  "Log lines dropped because their reader was too slow.")
@@ -225,6 +239,12 @@ void Metrics::SetWatch(std::string_view kind, bool is_up) {
 void Metrics::CountDrift() { series_->drift->Increment(); }
 
 void Metrics::CountLiftedGate() { series_->gates_lifted->Increment(); }
+
+void Metrics::CountReclaim(ReclaimOutcome outcome) {
+  series_->reclaims[static_cast<std::size_t>(outcome)]->Increment();
+}
+
+void Metrics::CountEviction() { series_->evictions->Increment(); }
 
 void Metrics::SetGatedPods(const std::map<std::string, std::uint64_t, std::less<>>& by_tenant) {
   const std::lock_guard lock(series_->gated_mutex);

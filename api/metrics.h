@@ -25,6 +25,9 @@ enum class ExtenderVerb { kFilter, kPrioritize, kPreempt, kBind };
 
 std::string_view NameOf(ExtenderVerb verb);  // "filter"
 
+// kDone: all victims are asked to go. kGivenUp: it came to nothing, or to less.
+enum class ReclaimOutcome { kDone, kGivenUp, kDryRun };
+
 inline constexpr std::size_t kGatedTenantsMax = 2'000;  // that have a series
 
 class Metrics {
@@ -64,6 +67,11 @@ class Metrics {
   // series; offcut_gated_tenants_left_out counts the others.
   void CountLiftedGate();
   void SetGatedPods(const std::map<std::string, std::uint64_t, std::less<>>& by_tenant);
+
+  // offcut_reclaims_total{outcome}: pods for which others were evicted by us ("done", "given-up"),
+  // or would have been ("dry-run"). offcut_evictions_total: the pods that were.
+  void CountReclaim(ReclaimOutcome outcome);
+  void CountEviction();
 
   // offcut_policy_last_reload_success_timestamp_seconds: when the policy was last read well, at the
   // start or since. offcut_policy_reloads_total{result}: changes of its file, by "ok" or "failed".
