@@ -1,13 +1,11 @@
 package e2e
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"offcut.dev/e2e/cluster"
 )
@@ -22,28 +20,37 @@ func newPreemptionWorld(t *testing.T, arguments ...string) *world {
 	return w
 }
 
-// Runs the pod and says who had to go for it.
+// Runs the pod and says who was evicted for it.
 func (w *world) preempts(t *testing.T, pod *corev1.Pod) []string {
 	t.Helper()
-	before := map[string]bool{}
-	for _, each := range w.Pods.All() {
-		before[each.Name] = true
-	}
+	before := w.evicted()
 	w.runPods(t, pod)
-	for _, each := range w.Pods.All() {
-		delete(before, each.Name)
-	}
-	gone := []string{}
-	for name := range before {
-		gone = append(gone, name)
-	}
-	return gone
+	return slices.DeleteFunc(w.evicted(), func(name string) bool {
+		return slices.Contains(before, name)
+	})
 }
+
+// The names of all that a scheduler has evicted so far.
+func (w *world) evicted() []string { return cluster.NamesOf(w.Pods.Preempted()) }
 
 func requireGone(t *testing.T, gone []string, want string) {
 	t.Helper()
 	if len(gone) != 1 || gone[0] != want {
 		t.Errorf("evicted %v, want %s alone", gone, want)
+	}
+}
+
+// Creates the pod, and waits until it has been refused: nobody was evicted for it, and no node
+// promised to it.
+func (w *world) preemptsNobody(t *testing.T, pod *corev1.Pod) {
+	t.Helper()
+	before := w.evicted()
+	w.messageFor(t, "Unschedulable", pod)
+	if now := w.evicted(); !slices.Equal(now, before) {
+		t.Errorf("evicted %v; before %s came, it was %v", now, pod.Name, before)
+	}
+	if node := w.Pods.Nominated(pod.UID); node != "" {
+		t.Errorf("%s was promised to %s", node, pod.Name)
 	}
 }
 
@@ -77,31 +84,6 @@ func TestCase13EachKindEvictsExactlyWhatItNeeds(t *testing.T) {
 		t.Errorf("evicted %v, want one pod of %s", gone, large)
 	}
 	w.offcut.RequireLedgerEqualsRebuild()
-}
-
-// The victim of lower priority is covered by a budget that allows no disruption.
-func TestCase13ABudgetIsHonoured(t *testing.T) {
-	t.Parallel()
-	w := newPreemptionWorld(t)
-	w.CreateNode("guarded", cluster.WholeA100x40(1))
-	w.CreateNode("other", cluster.WholeA100x40(1))
-	w.schedule(cluster.SchedulerOptions{})
-	covered := onNode(withPriority(cluster.Pod("covered", gpu, 1), "low"), "guarded")
-	covered.Labels = map[string]string{"app": "covered"}
-	w.runPods(t, covered, onNode(withPriority(cluster.Pod("plain", gpu, 1), "middle"), "other"))
-	none := intstr.FromInt32(0)
-	budget := &policyv1.PodDisruptionBudget{
-		ObjectMeta: metav1.ObjectMeta{Name: "covered"},
-		Spec: policyv1.PodDisruptionBudgetSpec{
-			MaxUnavailable: &none,
-			Selector:       &metav1.LabelSelector{MatchLabels: covered.Labels},
-		},
-	}
-	if _, err := w.Client.PolicyV1().PodDisruptionBudgets(metav1.NamespaceDefault).Create(
-		t.Context(), budget, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	requireGone(t, w.preempts(t, withPriority(cluster.Pod("high", gpu, 1), "high")), "plain")
 }
 
 // blue lives within its guarantee of one GPU, red has borrowed: whoever asks for green's GPU gets

@@ -34,18 +34,21 @@ type PodTracker struct {
 	client  kubernetes.Interface
 	devices *deviceCheck
 
-	mutex    sync.Mutex
-	pods     map[types.UID]*corev1.Pod
-	bindings map[types.UID]Binding
-	changed  chan struct{}     // closed at the next event
-	onPod    func(*corev1.Pod) // the stub kubelet
-	check    func(pod *corev1.Pod, deleted bool) error
+	mutex     sync.Mutex
+	pods      map[types.UID]*corev1.Pod
+	bindings  map[types.UID]Binding
+	preempted map[types.UID]*corev1.Pod // by a scheduler; also those that are gone
+	nominated map[types.UID]string      // the last node that was promised
+	changed   chan struct{}             // closed at the next event
+	onPod     func(*corev1.Pod)         // the stub kubelet
+	check     func(pod *corev1.Pod, deleted bool) error
 }
 
 func trackPods(c *Cluster) *PodTracker {
 	tracker := &PodTracker{
 		t: c.t, client: c.Client, devices: newDeviceCheck(),
 		pods: map[types.UID]*corev1.Pod{}, bindings: map[types.UID]Binding{},
+		preempted: map[types.UID]*corev1.Pod{}, nominated: map[types.UID]string{},
 		changed: make(chan struct{}),
 	}
 	run(c.t, tracker.follow)
@@ -150,6 +153,12 @@ func (p *PodTracker) apply(pod *corev1.Pod, deleted bool) {
 	} else if known && first.Node != node {
 		p.t.Errorf("pod %s moved from %s to %q", pod.Name, first.Node, node)
 	}
+	if isPreempted(pod) {
+		p.preempted[pod.UID] = pod
+	}
+	if pod.Status.NominatedNodeName != "" {
+		p.nominated[pod.UID] = pod.Status.NominatedNodeName
+	}
 	for _, fault := range p.devices.apply(pod, deleted) {
 		p.t.Error(fault)
 	}
@@ -167,6 +176,14 @@ func (p *PodTracker) apply(pod *corev1.Pod, deleted bool) {
 	}
 }
 
+// kube-scheduler marks each victim before it deletes it.
+func isPreempted(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(condition corev1.PodCondition) bool {
+		return condition.Type == corev1.DisruptionTarget &&
+			condition.Reason == corev1.PodReasonPreemptionByScheduler
+	})
+}
+
 // CheckEach has each further event checked, in the order of the API server; an error fails the test.
 func (p *PodTracker) CheckEach(check func(pod *corev1.Pod, deleted bool) error) {
 	p.mutex.Lock()
@@ -178,12 +195,12 @@ func (p *PodTracker) CheckEach(check func(pod *corev1.Pod, deleted bool) error) 
 func (p *PodTracker) All() []*corev1.Pod {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	return p.all()
+	return byName(p.pods)
 }
 
-func (p *PodTracker) all() []*corev1.Pod {
-	pods := make([]*corev1.Pod, 0, len(p.pods))
-	for _, pod := range p.pods {
+func byName(all map[types.UID]*corev1.Pod) []*corev1.Pod {
+	pods := make([]*corev1.Pod, 0, len(all))
+	for _, pod := range all {
 		pods = append(pods, pod)
 	}
 	slices.SortFunc(pods, func(a, b *corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
@@ -205,6 +222,20 @@ func (p *PodTracker) BindingOf(uid types.UID) (Binding, bool) {
 	return binding, bound
 }
 
+// Preempted returns all pods that a scheduler has evicted so far, by name.
+func (p *PodTracker) Preempted() []*corev1.Pod {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	return byName(p.preempted)
+}
+
+// Nominated returns the last node that a scheduler promised to the pod, or "" without any.
+func (p *PodTracker) Nominated(uid types.UID) string {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	return p.nominated[uid]
+}
+
 // Wait returns once the condition holds for the pods that exist, looked at after every event.
 func (p *PodTracker) Wait(t testing.TB, timeout time.Duration, what string,
 	condition func([]*corev1.Pod) bool) {
@@ -219,7 +250,7 @@ func (p *PodTracker) Within(timeout time.Duration, condition func([]*corev1.Pod)
 	deadline := time.After(timeout)
 	for {
 		p.mutex.Lock()
-		pods, changed := p.all(), p.changed
+		pods, changed := byName(p.pods), p.changed
 		p.mutex.Unlock()
 		if condition(pods) {
 			return true

@@ -57,11 +57,8 @@ func (c *Cluster) StartScheduler(options SchedulerOptions) *Scheduler {
 	port := FreePort(c.t)
 	scheduler := &Scheduler{
 		t: c.t, url: fmt.Sprintf("https://127.0.0.1:%d", port),
-		log: filepath.Join(c.Folder, name+".log"),
-		client: &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{
-			// Its certificate is one that it made for itself a moment ago.
-			TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true,
-		}},
+		log:    filepath.Join(c.Folder, name+".log"),
+		client: selfSignedClient(),
 	}
 	scheduler.Process = Start(c.t, c.Folder, name, c.Binary("kube-scheduler"), append([]string{
 		"--config=" + c.schedulerConfig(name, options),
@@ -76,6 +73,13 @@ func (c *Cluster) StartScheduler(options SchedulerOptions) *Scheduler {
 	return scheduler
 }
 
+// For a server whose certificate is one that it made for itself a moment ago.
+func selfSignedClient() *http.Client {
+	return &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true,
+	}}
+}
+
 func (s *Scheduler) get(path string) ([]byte, error) {
 	return get(s.t.Context(), s.client, s.url+path)
 }
@@ -84,10 +88,11 @@ func (s *Scheduler) get(path string) ([]byte, error) {
 // name must hold.
 func (s *Scheduler) Metric(name, labels string) float64 {
 	s.t.Helper()
-	text, err := s.get("/metrics")
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	var text []byte
+	Eventually(s.t, readyTimeout, "page of metrics", func() (err error) {
+		text, err = s.get("/metrics")
+		return err
+	})
 	sum, _ := metricSum(s.t, text, name, labels)
 	return sum
 }
