@@ -1,8 +1,6 @@
 package e2e
 
 import (
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -15,8 +13,6 @@ import (
 
 // By Offcut's own quota red may use one GPU, whether its pods come by namespace or by queue.
 const kueuePolicy = `
-apiVersion: offcut.dev/v1alpha1
-kind: Policy
 tenantSource: kueue
 tenants:
 - name: red
@@ -33,10 +29,6 @@ tenants:
 // pod that Kueue knows nothing of is held to Offcut's quota.
 func TestPodsThatKueueAdmitsArePlacedAndChargedOnce(t *testing.T) {
 	t.Parallel()
-	policy := filepath.Join(t.TempDir(), "policy.yaml")
-	if err := os.WriteFile(policy, []byte(kueuePolicy), 0o600); err != nil {
-		t.Fatal(err)
-	}
 	w := &world{
 		Cluster: cluster.New(t, cluster.KubeletOptions{}), extender: cluster.NewExtenderProxy(t),
 	}
@@ -46,7 +38,7 @@ func TestPodsThatKueueAdmitsArePlacedAndChargedOnce(t *testing.T) {
 	w.Apply("../../deploy/kueue/rbac.yaml")
 	w.CreateNode("n", cluster.WholeA100x80(5))
 	w.offcut = w.StartOffcut(cluster.OffcutOptions{
-		Extender: w.extender, Arguments: []string{"--policy", policy},
+		Extender: w.extender, Arguments: []string{"--policy", writePolicy(t, kueuePolicy)},
 	})
 	w.schedule(cluster.SchedulerOptions{})
 

@@ -3,7 +3,6 @@ package e2e
 import (
 	"slices"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -114,26 +113,53 @@ func TestCase13OnlyBorrowersGiveWayToOtherTenants(t *testing.T) {
 	w.Pods.Wait(t, soon, "the others still run", cluster.Running("blue", "green"))
 }
 
-// The scheduler gives up on an answer that is late, and evicts nobody for it.
-func TestCase13APreemptAnswerThatIsLateEvictsNobody(t *testing.T) {
+// Priorities of 10 to 20, low and middle, do not preempt each other. Blue keeps within its guarantee
+// of 8 GPUs.
+const carefulPolicy = `
+pools: [{name: a100, models: ["A100*"]}]
+preemption: {protectedPriorities: [{from: 10, to: 20}]}
+tenants:
+- {name: all}
+- {name: blue, parent: all, namespaces: [blue], quotas: [{pool: a100, guarantee: {devices: 8}}]}
+- {name: red, parent: all, namespaces: [red], quotas: [{pool: a100, guarantee: {devices: 1}}]}
+`
+
+// The node's four GPUs are held by four pods of blue. kube-scheduler would evict one of them for each
+// newcomer but the one that asks for eight GPUs, and Offcut says that it would be in vain.
+func TestCase13NobodyIsEvictedInVain(t *testing.T) {
 	t.Parallel()
-	w := newPreemptionWorld(t)
-	w.CreateNode("n", cluster.WholeA100x40(1))
-	w.schedule(cluster.SchedulerOptions{Timeout: time.Second})
-	low := withPriority(cluster.Pod("low", gpu, 1), "low")
-	w.runPods(t, low)
-	w.extender.DelayNext("preempt", 1, 3*time.Second, 0)
-	high := withPriority(cluster.Pod("high", gpu, 1), "high")
-	w.CreatePods(high)
-	w.Pods.Wait(t, soon, "the scheduler gives up", cluster.Unscheduled("Unschedulable", high.Name))
-	cluster.Eventually(t, soon, "the answer comes all the same", func() error {
-		if len(w.extender.CallsFor("preempt", high.UID)) == 0 {
-			return errNotYet
+	w := newPreemptionWorld(t, "--policy="+writePolicy(t, carefulPolicy))
+	w.CreateNamespaces("red", "blue")
+	w.CreateNode("n", cluster.WholeA100x40(4))
+	w.schedule(cluster.SchedulerOptions{})
+	holders := in("blue", withPriorities("low", cluster.Pods("holder", 4, gpu, 1))...)
+	w.runPods(t, holders...)
+	for _, newcomer := range []struct {
+		pod       *corev1.Pod
+		namespace string
+		priority  string
+		isAsked   bool // whether Offcut is, about victims
+	}{
+		{cluster.Pod("eight-gpus", gpu, 8), "blue", "high", false},
+		{cluster.Pod("protected", gpu, 1), "blue", "middle", true},
+		{cluster.Pod("other-tenant", gpu, 1), "red", "high", true},
+		{wantsModel(cluster.Pod("other-model", gpu, 1), "H100*"), "blue", "high", true},
+	} {
+		pod := in(newcomer.namespace, withPriority(newcomer.pod, newcomer.priority))[0]
+		w.preemptsNobody(t, pod)
+		if !newcomer.isAsked {
+			requireCalls(t, w.extender, pod)
+		} else if kept := waitCall(t, w.extender, "preempt", pod).Preempted(t); len(kept) != 0 {
+			t.Errorf("for %s somebody would go: %v", pod.Name, kept)
 		}
-		return nil
-	})
-	w.Pods.Wait(t, soon, "low still runs", cluster.Running(low.Name))
-	if pod := w.Pods.Latest(low.UID); pod == nil || pod.DeletionTimestamp != nil {
-		t.Error("low was evicted")
+		w.DeletePodsIn(pod.Namespace, pod.Name)
+		w.Pods.Wait(t, soon, "newcomer is gone", cluster.Gone(pod.Name))
 	}
+	w.Pods.Wait(t, soon, "all holders run", cluster.Running(cluster.NamesOf(holders)...))
+	// Not that nobody ever had to go.
+	useful := in("blue", withPriority(cluster.Pod("useful", gpu, 1), "high"))[0]
+	if gone := w.preempts(t, useful); len(gone) != 1 {
+		t.Errorf("evicted %v, want one holder", gone)
+	}
+	w.offcut.RequireLedgerEqualsRebuild()
 }

@@ -4,6 +4,8 @@ package e2e
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -44,6 +46,17 @@ func newWorld(t *testing.T, kubelet cluster.KubeletOptions, arguments ...string)
 func (w *world) schedule(options cluster.SchedulerOptions) *cluster.Scheduler {
 	options.Extender = w.extender
 	return w.StartScheduler(options)
+}
+
+// Writes a policy of this text, and returns its path.
+func writePolicy(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "policy.yaml")
+	text = "apiVersion: offcut.dev/v1alpha1\nkind: Policy\n" + text
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // Creates the pods and waits until all of them run.

@@ -26,6 +26,7 @@ type ExtenderProxy struct {
 	target   string // IP:PORT; "" refuses
 	calls    []Call
 	delays   map[string]*delay // by verb
+	broken   map[string]bool   // verbs that are answered with 500
 }
 
 type delay struct {
@@ -118,7 +119,7 @@ func NewExtenderProxy(t testing.TB) *ExtenderProxy {
 		t.Fatal(err)
 	}
 	proxy := &ExtenderProxy{
-		listener: listener, delays: map[string]*delay{},
+		listener: listener, delays: map[string]*delay{}, broken: map[string]bool{},
 		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}},
 	}
 	server := &http.Server{Handler: proxy}
@@ -148,6 +149,13 @@ func (p *ExtenderProxy) DelayNext(verb string, calls int, request, reply time.Du
 	p.delays[verb] = &delay{calls, request, reply}
 }
 
+// Break says whether a verb is answered with 500 from now on, in place of Offcut.
+func (p *ExtenderProxy) Break(verb string, broken bool) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	p.broken[verb] = broken
+}
+
 func (p *ExtenderProxy) takeDelay(verb string) (request, reply time.Duration) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -170,10 +178,15 @@ func (p *ExtenderProxy) ServeHTTP(writer http.ResponseWriter, request *http.Requ
 	// The request goes on after the scheduler has hung up, as one under way on the network would.
 	time.Sleep(lateRequest)
 	p.mutex.Lock()
-	target := p.target
+	target, isBroken := p.target, p.broken[call.Verb]
 	p.mutex.Unlock()
 	started := time.Now()
-	contentType, err := p.ask(target, request.URL.Path, body, &call)
+	contentType := "text/plain"
+	if isBroken {
+		call.Status, call.Response = http.StatusInternalServerError, []byte("broken")
+	} else {
+		contentType, err = p.ask(target, request.URL.Path, body, &call)
+	}
 	call.Took = time.Since(started)
 	p.mutex.Lock()
 	p.calls = append(p.calls, call)

@@ -35,7 +35,11 @@ type Answers struct {
 	Scores       map[string]int64  // of a node, by its name
 	Error        string            // of filter, in place of nodes
 	Broken       []string          // verbs that are answered with 500
+	Victims      Choose            // of preempt; nil leaves them as they came
 }
+
+// Choose says who is to go, by node, of those who were proposed.
+type Choose func(proposed map[string]MetaVictims) map[string]MetaVictims
 
 // NewScriptedExtender answers until the test ends.
 func NewScriptedExtender(t testing.TB, options ScriptedOptions) *ScriptedExtender {
@@ -92,7 +96,11 @@ func (a *Answers) reply(verb string, asked Question) any {
 		}
 		return scores
 	default: // preempt, in both forms answered in the short one
-		return map[string]any{"NodeNameToMetaVictims": asked.Victims()}
+		victims := asked.Victims()
+		if a.Victims != nil {
+			victims = a.Victims(victims)
+		}
+		return map[string]any{"NodeNameToMetaVictims": victims}
 	}
 }
 
