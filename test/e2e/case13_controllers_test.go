@@ -97,9 +97,9 @@ func unschedulableAttempts(scheduler *cluster.Scheduler) float64 {
 	return scheduler.Metric("scheduler_schedule_attempts_total", `result="unschedulable"`)
 }
 
-// Two budgets keep one pod each. `guarded` has one pod, so it may lose none; `open` has two, and may
-// lose one. So a pod of `open` goes, though that of `guarded` has the lower priority. Whoever has to
-// know the budgets starts after the disruption controller has said what they allow.
+// Two budgets keep one pod each. `guarded` has one pod, so it may lose none; `open` has two, and
+// may lose one. So a pod of `open` goes, though that of `guarded` has the lower priority. Whoever
+// has to know the budgets starts after the disruption controller has said what they allow.
 func TestCase13BudgetsAreHonouredAsTheDisruptionControllerComputesThem(t *testing.T) {
 	t.Parallel()
 	w := newPreemptionWorld(t)

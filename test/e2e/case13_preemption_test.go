@@ -3,16 +3,17 @@ package e2e
 import (
 	"slices"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"offcut.dev/e2e/cluster"
 )
 
-// newPreemptionWorld has priorities low, middle and high, and a scheduler once nodes are there.
+// newPreemptionWorld has priorities low, middle and high.
 func newPreemptionWorld(t *testing.T, arguments ...string) *world {
 	t.Helper()
-	w := newWorld(t, cluster.KubeletOptions{}, arguments...)
+	w := newWorld(t, cluster.KubeletOptions{EndEvictedAfter: time.Second}, arguments...)
 	for name, value := range map[string]int32{"low": 10, "middle": 20, "high": 100} {
 		w.CreatePriorityClass(name, value)
 	}
@@ -113,8 +114,8 @@ func TestCase13OnlyBorrowersGiveWayToOtherTenants(t *testing.T) {
 	w.Pods.Wait(t, soon, "the others still run", cluster.Running("blue", "green"))
 }
 
-// Priorities of 10 to 20, low and middle, do not preempt each other. Blue keeps within its guarantee
-// of 8 GPUs.
+// Priorities of 10 to 20, low and middle, do not preempt each other. Blue keeps within its
+// guarantee of 8 GPUs.
 const carefulPolicy = `
 pools: [{name: a100, models: ["A100*"]}]
 preemption: {protectedPriorities: [{from: 10, to: 20}]}
@@ -124,8 +125,8 @@ tenants:
 - {name: red, parent: all, namespaces: [red], quotas: [{pool: a100, guarantee: {devices: 1}}]}
 `
 
-// The node's four GPUs are held by four pods of blue. kube-scheduler would evict one of them for each
-// newcomer but the one that asks for eight GPUs, and Offcut says that it would be in vain.
+// The node's four GPUs are held by four pods of blue. kube-scheduler would evict one of them for
+// each newcomer but the one that asks for eight GPUs, and Offcut says that it would be in vain.
 func TestCase13NobodyIsEvictedInVain(t *testing.T) {
 	t.Parallel()
 	w := newPreemptionWorld(t, "--policy="+writePolicy(t, carefulPolicy))

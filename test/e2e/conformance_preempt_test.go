@@ -167,11 +167,11 @@ func (w *world) runVictims(t *testing.T, scheduler, suffix string) map[string]*c
 	return map[string]*corev1.Pod{"cheap": low, "dear": middle}
 }
 
-// Quota is what only Offcut sees: blue may use one GPU of the two. No version here asks about such a
-// pod: the scheduler sees room, so it names no victim and calls no verb. A later one (PR 135486) is
-// going to ask with an empty list. Here the test sends what it would send, in both forms, and does
-// what it would do with the answer. An extender before Offcut that has no victim to add passes the
-// same empty list on (case 27).
+// Quota is what only Offcut sees: blue may use one GPU of the two. No version here asks about such
+// a pod: the scheduler sees room, so it names no victim and calls no verb. A later one (PR 135486)
+// is going to ask with an empty list. Here the test sends what it would send, in both forms, and
+// does what it would do with the answer. An extender before Offcut that has no victim to add passes
+// the same empty list on (case 27).
 func TestConformance23PlaceholderIsFilledWithWhomOnlyOffcutSees(t *testing.T) {
 	t.Parallel()
 	w := newPreemptionWorld(t, "--policy="+writePolicy(t, `

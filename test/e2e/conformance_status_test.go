@@ -21,10 +21,7 @@ import (
 // scheduler's choice shows.
 func TestConformance15PDBViolationsAndVictimsSurviveAChainOfExtenders(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, cluster.KubeletOptions{})
-	for name, value := range map[string]int32{"low": 10, "middle": 20, "high": 100} {
-		w.CreatePriorityClass(name, value)
-	}
+	w := newPreemptionWorld(t)
 	w.CreateNode("guarded", cluster.WholeA100x40(1))
 	w.CreateNode("open", cluster.WholeA100x40(1))
 	guard(t, w)
@@ -212,10 +209,14 @@ func TestConformance18ExtenderBindsWhereItIsABinderAndInterested(t *testing.T) {
 			w.extender.DelayNext("bind", 1, tooLate, 0)
 		}
 		w.runPods(t, one.pod)
-		bindings := w.BindingsOf(one.pod.Name)
-		if len(bindings) != 1 || bindings[0].User.Username != one.user {
-			t.Errorf("%s was bound %d times, not once by %s", one.pod.Name, len(bindings), one.user)
-		}
+		// A request is in the log a moment after it has been answered.
+		cluster.Eventually(t, soon, "who bound "+one.pod.Name, func() error {
+			bindings := w.BindingsOf(one.pod.Name)
+			if len(bindings) != 1 || bindings[0].User.Username != one.user {
+				return fmt.Errorf("%d bindings, not one by %s", len(bindings), one.user)
+			}
+			return nil
+		})
 	}
 	ignored := podNamed(t, w, "ignored-error")
 	waitCall(t, w.extender, "bind", ignored)

@@ -7,21 +7,18 @@ import (
 	"offcut.dev/e2e/cluster"
 )
 
-// The scheduler sees the victim gone and offers the node again; Offcut, half a second behind,
+// The scheduler sees the victim gone and offers the node again; Offcut, a second behind,
 // refuses it. The scheduler then looks for a second victim, which nobody needs.
 func TestPreemptorEvictsNobodyElseWhileOffcutsWatchLags(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, cluster.KubeletOptions{})
-	for name, value := range map[string]int32{"low": 10, "middle": 20, "high": 100} {
-		w.CreatePriorityClass(name, value)
-	}
+	w := newPreemptionWorld(t)
 	w.CreateNode("cheap", cluster.WholeA100x40(1))
 	w.CreateNode("dear", cluster.WholeA100x40(1))
 	w.schedule(cluster.SchedulerOptions{})
 	low := onNode(withPriority(cluster.Pod("low", gpu, 1), "low"), "cheap")
 	middle := onNode(withPriority(cluster.Pod("middle", gpu, 1), "middle"), "dear")
 	w.runPods(t, low, middle)
-	w.api.SetDelay(500 * time.Millisecond)
+	w.api.SetDelay(time.Second)
 	high := withPriority(cluster.Pod("high", gpu, 1), "high")
 	w.runPods(t, high)
 	requireNode(t, w, high, "cheap")

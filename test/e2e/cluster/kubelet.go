@@ -17,6 +17,9 @@ import (
 type KubeletOptions struct {
 	// If set, completes pods that have run for so long: their devices are free again.
 	CompleteAfter time.Duration
+	// If set, pods that a scheduler evicts end so much later, as real ones do. One that is gone at
+	// once may be gone before the scheduler has seen its own nomination of the preemptor.
+	EndEvictedAfter time.Duration
 	// If set, gives the device id that the plugin would have handed out for a device of the record;
 	// it is reported in the pod's status, as kubelet does from Kubernetes 1.36.
 	DeviceID func(node string, device Device) string
@@ -81,15 +84,16 @@ func (k *kubelet) serve(ctx context.Context, pod *corev1.Pod) error {
 	var err error
 	switch {
 	case pod.DeletionTimestamp != nil:
+		if isPreempted(pod) && !sleep(ctx, k.options.EndEvictedAfter) {
+			return nil
+		}
 		err = pods.Delete(ctx, pod.Name, atOnce(pod.UID))
 	case pod.Status.Phase == corev1.PodPending:
 		_, err = pods.Patch(ctx, pod.Name, types.StrategicMergePatchType, k.runningStatus(pod),
 			metav1.PatchOptions{}, "status")
 	case pod.Status.Phase == corev1.PodRunning && k.options.CompleteAfter > 0:
-		select {
-		case <-ctx.Done():
+		if !sleep(ctx, k.options.CompleteAfter) {
 			return nil
-		case <-time.After(k.options.CompleteAfter):
 		}
 		_, err = pods.Patch(ctx, pod.Name, types.StrategicMergePatchType,
 			statusPatch(pod, corev1.PodSucceeded, nil), metav1.PatchOptions{}, "status")

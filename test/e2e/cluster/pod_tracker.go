@@ -70,11 +70,14 @@ func run(t testing.TB, loop func(context.Context)) {
 }
 
 // Waits before another try at a server that may be down. Reports whether to go on.
-func pause(ctx context.Context) bool {
+func pause(ctx context.Context) bool { return sleep(ctx, 100*time.Millisecond) }
+
+// Reports whether to go on after that time.
+func sleep(ctx context.Context, duration time.Duration) bool {
 	select {
 	case <-ctx.Done():
 		return false
-	case <-time.After(100 * time.Millisecond):
+	case <-time.After(duration):
 		return true
 	}
 }
