@@ -142,9 +142,9 @@ func (w *world) waitBound(t *testing.T, what string, want map[string]int) {
 		}
 		return true
 	}
-	if !w.Pods.Within(soon, holds) {
+	if !w.Pods.Within(long, holds) {
 		pods := w.Pods.All()
-		t.Fatalf("not within %v: %s: want %v, have red %d, blue %d, green %d", soon, what, want,
+		t.Fatalf("not within %v: %s: want %v, have red %d, blue %d, green %d", long, what, want,
 			boundIn("red", pods), boundIn("blue", pods), boundIn("green", pods))
 	}
 }
@@ -221,8 +221,11 @@ func changeLimits(t *testing.T, w *world, policy *policyFile, limits *limits) {
 	limits.set("green", 50, 205)
 	w.DeletePodsIn("green", w.someBound("green", 5)...)
 	w.waitBound(t, "green gives back, and gets no other", map[string]int{"green": 55})
-	time.Sleep(time.Second) // for what must not happen
-
+	if w.Pods.Within(time.Second, func(pods []*corev1.Pod) bool {
+		return boundIn("green", pods) > 55
+	}) {
+		t.Error("green got a pod beyond its limit")
+	}
 	changed[3].guarantee = 70
 	limits.set("green", 70, 205)
 	policy.change(changed...)
@@ -232,11 +235,15 @@ func changeLimits(t *testing.T, w *world, policy *policyFile, limits *limits) {
 	}
 }
 
-// Red may use 8 GPUs and wants thousands. Not beside other tests, for the sake of the times.
+// Red may use 8 GPUs and wants thousands. The scheduler never tries those behind the gate, so
+// nobody waits for such an attempt: each pod that Offcut was asked about has come to a node. Not
+// beside other tests, for the sake of the times in the log.
 func TestPodsBeyondQuotaBehindGatesDelayNobody(t *testing.T) {
-	times := placeBesideBacklog(t, 5000, true)
-	if times[len(times)/2] > time.Second {
-		t.Errorf("half of the pods waited more than a second: %v", times)
+	w := placeBesideBacklog(t, 5000, true)
+	for _, call := range w.extender.Calls("filter") {
+		if _, isBound := w.Pods.BindingOf(call.PodUID); !isBound {
+			t.Errorf("%s was tried, and has no node", call.Pod)
+		}
 	}
 }
 
@@ -245,9 +252,9 @@ func TestPodsBeyondQuotaWithoutGatesShowTheirCost(t *testing.T) {
 	placeBesideBacklog(t, 500, false)
 }
 
-// Returns the times from the creation of feasible pods to their binding, ascending. Before each one
-// a pod of red ends, which is what wakes those that wait.
-func placeBesideBacklog(t *testing.T, backlog int, gated bool) []time.Duration {
+// Logs the times from the creation of feasible pods to their binding, ascending. Before each one a
+// pod of red ends, which is what wakes those that wait.
+func placeBesideBacklog(t *testing.T, backlog int, gated bool) *world {
 	t.Helper()
 	w := newTenantWorld(t, newPolicyFile(t,
 		tenant{name: "red", guarantee: 8}, tenant{name: "blue", guarantee: 8}))
@@ -272,5 +279,5 @@ func placeBesideBacklog(t *testing.T, backlog int, gated bool) []time.Duration {
 	slices.Sort(times)
 	t.Logf("beside %d pods of another tenant that wait for quota, gates %t: created to bound %v",
 		backlog, gated, times)
-	return times
+	return w
 }

@@ -48,7 +48,7 @@ func TestPodsThatKueueAdmitsArePlacedAndChargedOnce(t *testing.T) {
 	}
 	created := time.Now()
 	w.CreatePods(pods...)
-	w.Pods.Wait(t, soon, "four of five run", func(all []*corev1.Pod) bool { return running(all) == 4 })
+	w.Pods.Wait(t, long, "four of five run", func(all []*corev1.Pod) bool { return running(all) == 4 })
 	t.Logf("created, admitted by Kueue and running after %s", time.Since(created))
 	for _, pod := range w.Pods.All() {
 		if pod.Spec.NodeName == "" {

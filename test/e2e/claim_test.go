@@ -9,6 +9,9 @@ import (
 	"offcut.dev/e2e/cluster"
 )
 
+// By this time a claim would not yet have ended by itself, which takes 60 s.
+const beforeClaimsEnd = 45 * time.Second
+
 // The GPU is Offcut's to give; another extender keeps the first pod from it.
 func requireOtherPodRuns(t *testing.T, answers cluster.Answers, reason string) {
 	t.Parallel()
@@ -24,7 +27,7 @@ func requireOtherPodRuns(t *testing.T, answers cluster.Answers, reason string) {
 	stuck.Spec.Containers[0].Resources.Limits[license] = resource.MustParse("1")
 	w.messageFor(t, reason, stuck)
 	w.CreatePods(cluster.Pod("other", gpu, 1))
-	w.Pods.Wait(t, 20*time.Second, "the other pod runs", cluster.Running("other"))
+	w.Pods.Wait(t, beforeClaimsEnd, "the other pod runs", cluster.Running("other"))
 }
 
 // kube-scheduler tells of the failed attempt in the pod's condition.

@@ -60,7 +60,7 @@ func newLeadingWorld(t *testing.T) *world {
 	w.offcut = w.StartOffcut(cluster.OffcutOptions{
 		Server: w.api.Address(), Extender: w.extender, Arguments: elect, Pod: "offcut-0",
 	})
-	waitLeader(t, w.Cluster, soon, "")
+	waitLeader(t, w.Cluster, "")
 	return w
 }
 
@@ -93,7 +93,7 @@ func wake(t *testing.T, w *world, name string) {
 // The scheduler asks before Offcut has seen the deletion, gets a no, and has to be woken.
 func nudge(t *testing.T, w *world) {
 	t.Helper()
-	w.api.SetDelay(500 * time.Millisecond)
+	w.api.SetDelay(time.Second)
 	w.CreatePods(cluster.Pod("waiting", "nvidia.com/gpu", 1))
 	w.Pods.Wait(t, soon, "pod waits", cluster.Unscheduled("Unschedulable", "waiting"))
 	w.DeletePods("holder-00")

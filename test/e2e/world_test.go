@@ -1,5 +1,5 @@
-// Package e2e runs Offcut against a real etcd, kube-apiserver, kube-scheduler and, where a test needs
-// its controllers, kube-controller-manager.
+// Package e2e runs Offcut against a real etcd, kube-apiserver, kube-scheduler and, where a test
+// needs its controllers, kube-controller-manager.
 package e2e
 
 import (

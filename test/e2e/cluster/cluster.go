@@ -239,7 +239,10 @@ func (c *Cluster) Kubectl(arguments ...string) string {
 }
 
 func (c *Cluster) tryKubectl(arguments ...string) (string, error) {
-	command := append([]string{"--kubeconfig=" + c.kubeconfig}, arguments...)
+	// What another server on this port could do, an earlier run has left in the cache of the user.
+	command := append([]string{
+		"--kubeconfig=" + c.kubeconfig, "--cache-dir=" + filepath.Join(c.Folder, "kubectl-cache"),
+	}, arguments...)
 	output, err := exec.CommandContext(c.t.Context(), c.Binary("kubectl"), command...).CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("kubectl %v: %w\n%s", arguments, err, output)
@@ -254,6 +257,8 @@ func (c *Cluster) Apply(path string) { c.t.Helper(); c.Kubectl("apply", "-f", pa
 func (c *Cluster) grantRights() {
 	c.t.Helper()
 	c.Kubectl("apply", "--server-side", "-k", "../../deploy/kustomize/base")
+	c.WaitAllowed("list", "", "nodes", "")
+	c.WaitAllowed("get", "coordination.k8s.io", "leases", Namespace)
 }
 
 // CompactEtcd forgets all history: who asks for an older resource version gets 410.

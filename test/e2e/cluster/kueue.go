@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,7 +29,7 @@ func (c *Cluster) StartKueue() {
 	binary := c.Binary("kueue")
 	c.Kubectl("apply", "--server-side", "-f", filepath.Join(filepath.Dir(binary), "crd"))
 	// A definition that has no condition yet ends `kubectl wait` with an error: wait again.
-	Eventually(c.t, time.Minute, "Kueue's resources are served", func() error {
+	Eventually(c.t, readyTimeout, "Kueue's resources are served", func() error {
 		_, err := c.tryKubectl("wait", "--for=condition=Established", "--timeout=60s", "crd", "--all")
 		return err
 	})
@@ -74,7 +73,7 @@ func KueuePod(pod *corev1.Pod, queue string) *corev1.Pod {
 // same name that leads to it.
 func (c *Cluster) CreateQueue(name string, gpus int) {
 	c.t.Helper()
-	c.Apply(writeFile(c.t, c.Folder, "queue-"+name+".yaml", fmt.Appendf(nil, `
+	file := writeFile(c.t, c.Folder, "queue-"+name+".yaml", fmt.Appendf(nil, `
 apiVersion: kueue.x-k8s.io/v1beta2
 kind: ResourceFlavor
 metadata: {name: any}
@@ -95,5 +94,10 @@ apiVersion: kueue.x-k8s.io/v1beta2
 kind: LocalQueue
 metadata: {name: %[1]s, namespace: %[3]s}
 spec: {clusterQueue: %[1]s}
-`, name, gpus, metav1.NamespaceDefault)))
+`, name, gpus, metav1.NamespaceDefault))
+	// A definition that is established may still be unknown to the next who asks for its kind.
+	Eventually(c.t, readyTimeout, "queue "+name+" is made", func() error {
+		_, err := c.tryKubectl("apply", "-f", file)
+		return err
+	})
 }

@@ -20,7 +20,7 @@ import (
 // How long Offcut may take from its start until it is synced, and until a change has reached it.
 const (
 	syncTimeout   = time.Minute
-	ledgerTimeout = 30 * time.Second
+	ledgerTimeout = time.Minute
 )
 
 // OffcutOptions is what differs between the tests.

@@ -1,9 +1,12 @@
 package cluster
 
 import (
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -14,6 +17,34 @@ type Right struct {
 	Resource    string // with its subresource: pods/binding
 	Namespace   string // "": all of them, and objects that have none
 	Name        string // "": whatever its name
+}
+
+// WaitAllowed returns once Offcut's account may do so: a Role counts a moment after it was made.
+func (c *Cluster) WaitAllowed(verb, group, resource, namespace string) {
+	c.t.Helper()
+	what := fmt.Sprintf("%s may %s", OffcutUser, Right{verb, group, resource, namespace, ""})
+	Eventually(c.t, readyTimeout, what, func() error {
+		allowed, err := c.Allowed(verb, group, resource, namespace)
+		if err == nil && !allowed {
+			err = errors.New("not yet")
+		}
+		return err
+	})
+}
+
+// Allowed reports whether Offcut's account may do so, as the API server sees it now. The resource
+// may have a subresource: pods/binding.
+func (c *Cluster) Allowed(verb, group, resource, namespace string) (bool, error) {
+	right := authorizationv1.ResourceAttributes{Verb: verb, Group: group, Namespace: namespace}
+	right.Resource, right.Subresource, _ = strings.Cut(resource, "/")
+	review, err := c.Client.AuthorizationV1().SubjectAccessReviews().Create(c.t.Context(),
+		&authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+			User: OffcutUser, ResourceAttributes: &right,
+		}}, metav1.CreateOptions{})
+	if err != nil {
+		return false, err
+	}
+	return review.Status.Allowed, nil
 }
 
 func (r Right) String() string {
