@@ -1,5 +1,6 @@
 #include "api/reclaimer.h"
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <future>
@@ -108,6 +109,24 @@ class World {
     return names;
   }
 
+  // The events, "REASON POD: NOTE", once there are so many; sorted, for they are sent side by side.
+  std::vector<std::string> Notes(std::size_t count) {
+    std::vector<std::string> notes;
+    EXPECT_TRUE(WaitUntil([&] {
+      notes.clear();
+      for (const PeerRequest& request : server.WaitForRequests("POST", 0)) {
+        if (!request.target.ends_with("/events")) continue;
+        const auto event = nlohmann::json::parse(request.body);
+        notes.push_back(event["reason"].get<std::string>() + " " +
+                        event["regarding"]["name"].get<std::string>() + ": " +
+                        event["note"].get<std::string>());
+      }
+      return notes.size() == count;
+    }));
+    std::ranges::sort(notes);
+    return notes;
+  }
+
   bool TakesTheHoldOff(std::size_t patches) {
     const auto requests = server.WaitForRequests("PATCH", patches);
     const auto body = nlohmann::json::parse(requests.at(patches - 1).body);
@@ -147,18 +166,8 @@ TEST(ReclaimerTest, TellsThePodAndItsVictimWhy) {
   world.Start();
   world.Show(world.Written());
   world.Evictions(2);
-  std::vector<std::string> notes;
-  EXPECT_TRUE(WaitUntil([&] {
-    notes.clear();
-    for (const PeerRequest& request : world.server.WaitForRequests("POST", 0)) {
-      if (!request.target.ends_with("/events")) continue;
-      const auto event = nlohmann::json::parse(request.body);
-      notes.push_back(event["reason"].get<std::string>() + " " +
-                      event["regarding"]["name"].get<std::string>() + ": " +
-                      event["note"].get<std::string>());
-    }
-    return notes.size() == 2;
-  }));
+  const std::vector<std::string> notes = world.Notes(2);
+  ASSERT_THAT(notes, SizeIs(2));
   const std::string cause = "tenant blue has less than its guarantee, and tenant red more.";
   EXPECT_EQ(notes[0], "OffcutEvicts b: Evicted for blue/p: " + cause);
   EXPECT_THAT(notes[1], HasSubstr("OffcutReclaims p: Evicts red/b on node n: " + cause));
@@ -168,9 +177,9 @@ TEST(ReclaimerTest, EvictsNobodyInADryRunAndSaysWhoWouldGo) {
   World world(ReclaimMode::kDryRun);
   world.Start();
   EXPECT_TRUE(Counts(world, "offcut_reclaims_total{outcome=\"dry-run\"} 1"));
-  const auto events = world.server.WaitForRequests("POST", 2);
-  EXPECT_THAT(events[0].body, HasSubstr("Dry run: would evict red/b on node n"));
-  EXPECT_THAT(events[1].body, HasSubstr("Dry run: would be evicted for blue/p"));
+  EXPECT_THAT(world.Notes(2),
+              ElementsAre(HasSubstr("OffcutWouldEvict b: Dry run: would be evicted for blue/p"),
+                          HasSubstr("OffcutWouldReclaim p: Dry run: would evict red/b on node n")));
   EXPECT_THAT(world.Evictions(0), IsEmpty());
   EXPECT_EQ(world.server.Count("PATCH"), 0U);
 }
