@@ -156,4 +156,28 @@ std::optional<Node> WithHeld(const Snapshot& snapshot, const Node& node, const P
   return std::move(expecting).Built();
 }
 
+std::vector<Nominee> NomineesBefore(const Snapshot& snapshot, const Pod& pod,
+                                    std::string_view but_on) {
+  std::vector<Nominee> nominees;
+  if (!snapshot.HasExpectations()) return nominees;
+  const Pod* waiting = FindWaiting(snapshot.ExpectedOn(pod.nominated_node_name), pod.uid);
+  for (const auto& node : snapshot.nodes()) {
+    if (node->name() == but_on) continue;
+    for (const Expectation& expected : snapshot.ExpectedOn(node->name())) {
+      const bool is_before = expected.kind == ExpectationKind::kNominated &&
+                             MustMakeWay(snapshot, pod, waiting, expected) &&
+                             !snapshot.IsClaimed(expected.pod->uid);
+      if (!is_before) continue;
+      Nominee nominee{.node = node.get(), .pod = expected.pod.get(), .leaving = {}};
+      for (const Holder& holder : node->holders) {
+        const bool leaves =
+            holder.pod->is_terminating && holder.pod->priority < expected.pod->priority;
+        if (leaves) nominee.leaving.push_back(&holder);
+      }
+      nominees.push_back(std::move(nominee));
+    }
+  }
+  return nominees;
+}
+
 }  // namespace offcut::scheduler

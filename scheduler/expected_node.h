@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
+#include <vector>
 
 #include "scheduler/snapshot.h"
 
@@ -28,5 +30,19 @@ bool HasHeldAgainst(const Snapshot& snapshot, const Node& node, const Pod& pod);
 // have it back. What is held until a date may be used by pods of higher priority, and by those
 // that must have ended by then.
 bool IsHeldAgainst(const Snapshot& snapshot, const Pod& owner, const Pod& pod);
+
+struct Nominee {
+  const Node* node = nullptr;
+  const Pod* pod = nullptr;
+  // Pods of lower priority are leaving that node: what they hold becomes the nominee's.
+  std::vector<const Holder*> leaving;
+};
+
+// The nominated pods that `pod` must make way for wherever it goes, on nodes other than that one
+// (empty: on any), in no order that means anything: what they will take of a quota they take for
+// all nodes. Of equals that are nominated like the pod itself, the earlier ones. Those that are
+// claimed as well are left out. The pointers live as long as the snapshot.
+std::vector<Nominee> NomineesBefore(const Snapshot& snapshot, const Pod& pod,
+                                    std::string_view but_on);
 
 }  // namespace offcut::scheduler

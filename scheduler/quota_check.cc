@@ -1,6 +1,9 @@
 #include "scheduler/quota_check.h"
 
+#include <algorithm>
 #include <cassert>
+#include <utility>
+#include <vector>
 
 #include "scheduler/decision.h"
 #include "scheduler/expected_node.h"
@@ -18,7 +21,58 @@ bool IsBeyondLimit(const quota::Ledger& ledger, int tenant) {
   return false;
 }
 
+// As the pod will be charged once it is there.
+void Add(const Snapshot& snapshot, const Nominee& nominee, quota::Ledger& ledger) {
+  const Tenancy& tenancy = snapshot.accounts()->tenancy();
+  const int tenant = PayerOf(tenancy, *nominee.pod, snapshot.QueueOf(*nominee.pod)).tenant;
+  if (tenant == kNoTenant) return;
+  const Inventory& inventory = nominee.node->inventory;
+  const ExpectedCharge expected =
+      ExpectCharge(inventory.devices, ShapeOn(inventory, *nominee.pod).shape);
+  ledger.Add(tenant, ToCells(tenancy, expected.charge));
+}
+
+// Those whom nobody waits for.
+void AddArriving(const Snapshot& snapshot, std::span<const Nominee> nominees,
+                 quota::Ledger& ledger) {
+  for (const Nominee& nominee : nominees) {
+    if (nominee.leaving.empty()) Add(snapshot, nominee, ledger);
+  }
+}
+
+// The others, in place of those who leave for them. nullopt: there are none.
+std::optional<quota::Ledger> WithWaiting(const Snapshot& snapshot,
+                                         std::span<const Nominee> nominees,
+                                         const quota::Ledger& ledger) {
+  std::optional<quota::Ledger> then;
+  std::vector<const Holder*> left;
+  for (const Nominee& nominee : nominees) {
+    if (nominee.leaving.empty()) continue;
+    if (!then) then = ledger;
+    Add(snapshot, nominee, *then);
+    left.insert(left.end(), nominee.leaving.begin(), nominee.leaving.end());
+  }
+  // Several may be nominated to one node.
+  std::ranges::sort(left);
+  const auto repeated = std::ranges::unique(left);
+  left.erase(repeated.begin(), repeated.end());
+  const Tenancy& tenancy = snapshot.accounts()->tenancy();
+  for (const Holder* holder : left) {
+    const int tenant = TenantOf(tenancy, *holder->pod);
+    if (tenant != kNoTenant) then->Remove(tenant, ToCells(tenancy, holder->charge));
+  }
+  return then;
+}
+
 }  // namespace
+
+ExpectedUse ExpectedUseFor(const Snapshot& snapshot, const Pod& pod) {
+  const std::vector<Nominee> nominees = NomineesBefore(snapshot, pod, {});
+  quota::Ledger now = snapshot.accounts()->ExpectedBut(pod.uid);
+  AddArriving(snapshot, nominees, now);
+  auto then = WithWaiting(snapshot, nominees, now);
+  return {std::move(now), std::move(then)};
+}
 
 // An older pod that joins a Workload later (its owner and its annotation may be edited) takes the
 // place of one that holds devices already, and whom quota has let pass for its place. So while the
@@ -58,8 +112,9 @@ Verdict CheckQuotaOn(const Node& current, const Node& changed, const Snapshot& s
   }
   accounts.Replace(&current, &changed);
   const NodeCost cost = CostOf(changed, pod, policy, *PackingOf(snapshot, policy), prefilter);
-  return CheckQuota(accounts.ExpectedBut(pod.uid), accounts.tenancy(), payer.tenant,
-                    ChargeOn(changed, cost.placement));
+  quota::Ledger ledger = accounts.ExpectedBut(pod.uid);
+  AddArriving(snapshot, NomineesBefore(snapshot, pod, current.name()), ledger);
+  return CheckQuota(ledger, accounts.tenancy(), payer.tenant, ChargeOn(changed, cost.placement));
 }
 
 QuotaCheck::QuotaCheck(const Snapshot& snapshot, const Pod& pod, const Policy& policy,
@@ -68,11 +123,14 @@ QuotaCheck::QuotaCheck(const Snapshot& snapshot, const Pod& pod, const Policy& p
   const Payer payer = PayerIn(snapshot, pod);
   if (payer.tenant == kNoTenant || payer.is_charged_elsewhere || pod.request.empty()) return;
   tenant_ = payer.tenant;
-  ledger_ = snapshot.accounts()->ExpectedBut(pod.uid);
+  use_ = ExpectedUseFor(snapshot, pod);
 }
 
 Verdict QuotaCheck::Check(const PodCharge& charge) const {
-  return CheckQuota(*ledger_, snapshot_.accounts()->tenancy(), tenant_, charge);
+  const Tenancy& tenancy = snapshot_.accounts()->tenancy();
+  const Verdict now = CheckQuota(use_->now, tenancy, tenant_, charge);
+  if (!now.fits() || !use_->then) return now;
+  return CheckQuota(*use_->then, tenancy, tenant_, charge);
 }
 
 Verdict QuotaCheck::Of(const Node& node) {

@@ -18,6 +18,19 @@ namespace offcut::scheduler {
 // By the snapshot's tenants; nobody where there are none.
 Payer PayerIn(const Snapshot& snapshot, const Pod& pod);
 
+// What is used and what is expected to be, as a pod sees it: who holds devices, the claims of
+// others, and on whichever node the nominated pods that it must make way for.
+struct ExpectedUse {
+  // While those leave whom a nominated pod preempts, they count in its place.
+  quota::Ledger now;
+  // Once they have left; nullopt: nobody leaves. The pod must fit then as well, or it would take
+  // what is freed for another: owners replace victims at once.
+  std::optional<quota::Ledger> then;
+};
+
+// Requires: snapshot.accounts() != nullptr.
+ExpectedUse ExpectedUseFor(const Snapshot& snapshot, const Pod& pod);
+
 // By that ledger of the snapshot's tenants. Requires: tenant != kNoTenant.
 Verdict CheckQuota(const quota::Ledger& ledger, const Tenancy& tenancy, int tenant,
                    const PodCharge& charge);
@@ -32,12 +45,12 @@ Verdict CheckQuotaOn(const Node& current, const Node& changed, const Snapshot& s
 // outlive the object.
 class QuotaCheck {
  public:
-  // What is expected of others counts as used.
+  // What is expected of others counts as used: see ExpectedUse.
   QuotaCheck(const Snapshot& snapshot, const Pod& pod, const Policy& policy, Prefilter prefilter);
 
   // Whether the pod has a tenant whose quota it needs: not where it is charged to nobody, or has
   // been charged elsewhere.
-  bool Applies() const { return ledger_.has_value(); }
+  bool Applies() const { return use_.has_value(); }
 
   // Requires: Applies().
   Verdict Of(const Node& node);
@@ -50,7 +63,7 @@ class QuotaCheck {
   const Policy& policy_;
   const Prefilter prefilter_;
   int tenant_ = kNoTenant;
-  std::optional<quota::Ledger> ledger_;
+  std::optional<ExpectedUse> use_;
   // By Node::charge_key; nullopt: it depends on the placement.
   std::unordered_map<std::uint64_t, std::optional<Verdict>> known_;
 };

@@ -6,6 +6,7 @@
 #include "scheduler/decision.h"
 #include "scheduler/expected_node.h"
 #include "scheduler/packing.h"
+#include "scheduler/quota_check.h"
 
 namespace offcut::scheduler {
 namespace {
@@ -46,9 +47,11 @@ std::optional<QuotaRefusal> RefusalByQuota(const Snapshot& snapshot, const Pod& 
   const Tenancy& tenancy = snapshot.accounts()->tenancy();
   const int tenant = TenantOf(tenancy, pod);
   if (tenant == kNoTenant) return std::nullopt;
-  const quota::Ledger ledger = snapshot.accounts()->ExpectedBut(pod.uid);
+  const ExpectedUse use = ExpectedUseFor(snapshot, pod);
   const quota::Charge charge =
       ToCells(tenancy, ChargeThere(snapshot, pod, node, policy, prefilter));
+  const bool fits_now = use.now.Check(tenant, charge).answer == quota::Answer::kFits;
+  const quota::Ledger& ledger = fits_now && use.then ? *use.then : use.now;
   const auto [answer, cell] = ledger.Check(tenant, charge);
   if (answer == quota::Answer::kFits) return std::nullopt;
   const quota::TenantTree& tree = ledger.tree();

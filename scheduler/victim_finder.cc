@@ -37,7 +37,7 @@ std::shared_ptr<const quota::TenantTree> TreeOfOne() {
 
 quota::Ledger LedgerFor(const Snapshot& snapshot, const Pod& pod) {
   if (snapshot.accounts() == nullptr) return quota::Ledger(TreeOfOne());
-  return snapshot.accounts()->ExpectedBut(pod.uid);
+  return ExpectedUseFor(snapshot, pod).now;
 }
 
 // A node's devices, from which holders are lifted and put back.

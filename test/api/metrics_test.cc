@@ -160,7 +160,7 @@ TEST(MetricsTest, NamesFollowPrometheusConventions) {
     if (kind == "HELP" && !rest.empty()) helped.insert(name);
     if (kind == "TYPE") types[name] = rest;
   }
-  ASSERT_EQ(types.size(), 18U);
+  ASSERT_EQ(types.size(), 20U);
   for (const auto& [name, type] : types) {
     EXPECT_TRUE(name.starts_with("offcut_")) << name;
     EXPECT_TRUE(helped.contains(name)) << name;

@@ -57,6 +57,21 @@ TEST(QuotaRefusalTest, SaysWhatIsUsedAndWhoSetsTheLimit) {
   EXPECT_EQ(refusal->left_there, 0);
 }
 
+// red may use six. One leaves for boss, who needs six: who asks for one is refused by what is used
+// then.
+TEST(QuotaRefusalTest, CountsWhatIsMeantForANomineeInPlaceOfWhoLeavesForIt) {
+  Snapshot snapshot = WorldOf({WholeInventory("m", 2), WholeInventory("n", 6)},
+                              {"boss nvidia.com/gpu=6 namespace=red priority=5 nominated=n"});
+  Pod leaving = PodFromText("w nvidia.com/gpu=1 node=n namespace=red");
+  leaving.is_terminating = true;
+  snapshot.PutPod(leaving);
+  const auto refusal = RefusalOn(snapshot, "p nvidia.com/gpu=1 namespace=red", "m");
+  ASSERT_TRUE(refusal.has_value());
+  EXPECT_EQ(refusal->reason, Reason::kQuotaWait);
+  EXPECT_EQ(refusal->standing.used, 6 * 1400);
+  EXPECT_EQ(refusal->left_there, 0);
+}
+
 // Of 9 all are used but one: blue may borrow without limit, and there is nothing.
 TEST(QuotaRefusalTest, NamesTheTenantAboveThatHasNoMore) {
   const Snapshot snapshot = WorldOf(

@@ -194,6 +194,70 @@ TEST(QuotaTest, BorrowersGiveWayWhereDevicesAloneAreShort) {
   EXPECT_THAT(kept[0].victim_uids, ElementsAre("uid-b0"));
 }
 
+// red may use two GPUs. w leaves n for boss, who needs both; its owner replaces it at once by x,
+// which would find 2 - 1 free beside w, and take from boss what w gives back, for ever.
+TEST(QuotaTest, WhatIsFreedForANomineeIsNotForWhoReplacesItsVictims) {
+  Snapshot snapshot =
+      WorldOf({WholeInventory("m", 2), WholeInventory("n", 2)},
+              {"boss nvidia.com/gpu=2 namespace=red priority=5 nominated=n"}, RedAndBlue(2, 0));
+  Pod w = PodFromText("w nvidia.com/gpu=1 node=n namespace=red");
+  w.is_terminating = true;
+  snapshot.PutPod(w);
+  const std::string x = "x nvidia.com/gpu=1 namespace=red";
+  for (const char* node : {"m", "n"}) {
+    EXPECT_EQ(ReasonOn(snapshot, x, node), Reason::kQuotaWait) << node;
+  }
+  snapshot.RemovePod("uid-w");
+  EXPECT_EQ(ReasonOn(snapshot, x, "m"), Reason::kQuotaWait);
+  EXPECT_EQ(ReasonOn(snapshot, x + " priority=6", "m"), Reason::kFits);
+  EXPECT_EQ(ReasonOn(snapshot, "b nvidia.com/gpu=1 namespace=blue", "m"), Reason::kFits);
+  EXPECT_EQ(ReasonOn(snapshot, "boss nvidia.com/gpu=2 namespace=red priority=5 nominated=n"),
+            Reason::kFits);
+  snapshot.LapseNomination("uid-boss");
+  EXPECT_EQ(ReasonOn(snapshot, x, "m"), Reason::kFits);
+}
+
+// red may use four. w holds two and leaves for boss, who needs two: 4 - max(2, 2) are left.
+TEST(QuotaTest, ANomineeAndWhoLeavesForItCountOnce) {
+  Snapshot snapshot =
+      WorldOf({WholeInventory("m", 4), WholeInventory("n", 2)},
+              {"boss nvidia.com/gpu=2 namespace=red priority=5 nominated=n"}, RedAndBlue(4, 0));
+  Pod w = PodFromText("w nvidia.com/gpu=2 node=n namespace=red");
+  w.is_terminating = true;
+  snapshot.PutPod(w);
+  EXPECT_EQ(ReasonOn(snapshot, "x nvidia.com/gpu=2 namespace=red", "m"), Reason::kFits);
+  EXPECT_EQ(ReasonOn(snapshot, "x nvidia.com/gpu=3 namespace=red", "m"), Reason::kQuotaWait);
+  snapshot.RemovePod("uid-w");
+  snapshot.Claim(
+      std::make_shared<const Pod>(PodFromText("boss nvidia.com/gpu=2 namespace=red priority=5")),
+      "n");
+  EXPECT_EQ(ReasonOn(snapshot, "x nvidia.com/gpu=2 namespace=red", "m"), Reason::kFits);
+}
+
+// red may use two, and both are nominated for two: were each to wait for the other, both would for
+// ever.
+TEST(QuotaTest, OfEqualNomineesOnTwoNodesTheEarlierGoesFirst) {
+  const std::string a = "a nvidia.com/gpu=2 namespace=red priority=5 created=1 nominated=n";
+  const std::string b = "b nvidia.com/gpu=2 namespace=red priority=5 created=2 nominated=m";
+  const Snapshot snapshot =
+      WorldOf({WholeInventory("m", 2), WholeInventory("n", 2)}, {a, b}, RedAndBlue(2, 0));
+  EXPECT_EQ(ReasonOn(snapshot, a, "n"), Reason::kFits);
+  EXPECT_EQ(ReasonOn(snapshot, b, "m"), Reason::kQuotaWait);
+}
+
+// red may use three: r has one, two are meant for boss on n. p finds a GPU on m, and no quota.
+TEST(QuotaTest, PreemptCountsNomineesWhoseVictimsHaveLeft) {
+  const Snapshot snapshot = WorldOf({WholeInventory("m", 2), WholeInventory("n", 2)},
+                                    {"boss nvidia.com/gpu=2 namespace=red priority=5 nominated=n",
+                                     "r nvidia.com/gpu=1 node=m namespace=red"},
+                                    RedAndBlue(3, 0));
+  const std::vector<PreemptionCandidate> candidates = {{"m", {}}};
+  const auto kept = Preempt(snapshot, PodFromText("p nvidia.com/gpu=1 namespace=red priority=3"),
+                            candidates, {}, kWire, kNowS);
+  ASSERT_THAT(kept, SizeIs(1));
+  EXPECT_THAT(kept[0].victim_uids, ElementsAre("uid-r"));
+}
+
 TEST(QuotaTest, OtherQuotasTakeNothingFromAnybody) {
   Snapshot snapshot =
       WorldOf({WholeInventory("n", 16)}, {"a nvidia.com/gpu=5 node=n namespace=red"});
