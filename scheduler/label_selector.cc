@@ -19,7 +19,7 @@ std::optional<std::int64_t> IntegerOf(std::string_view text) {
 }
 
 bool MeetsOrder(const SelectorRequirement& requirement, std::string_view label) {
-  if (requirement.values.size() != 1) return false;
+  if (!IsWellFormed(requirement)) return false;
   const std::optional<std::int64_t> have = IntegerOf(label);
   const std::optional<std::int64_t> bound = IntegerOf(requirement.values.front());
   if (!have || !bound) return false;
@@ -27,6 +27,23 @@ bool MeetsOrder(const SelectorRequirement& requirement, std::string_view label) 
 }
 
 }  // namespace
+
+bool IsWellFormed(const SelectorRequirement& requirement) {
+  const std::vector<std::string>& values = requirement.values;
+  switch (requirement.is) {
+    case SelectorOperator::kIn:
+    case SelectorOperator::kNotIn:
+      return !values.empty();
+    case SelectorOperator::kExists:
+    case SelectorOperator::kDoesNotExist:
+      return values.empty();
+    case SelectorOperator::kGt:
+    case SelectorOperator::kLt:
+      return values.size() == 1 && IntegerOf(values.front()).has_value();
+  }
+  assert(false);
+  return false;
+}
 
 bool Meets(const SelectorRequirement& requirement, const Labels& labels) {
   const auto label = std::ranges::find(labels, requirement.key, &Label::first);

@@ -21,6 +21,11 @@ struct SelectorRequirement {
   bool operator==(const SelectorRequirement&) const = default;
 };
 
+// Whether Kubernetes takes it: kIn and kNotIn list values, kExists and kDoesNotExist none, kGt and
+// kLt one integer.
+bool IsWellFormed(const SelectorRequirement& requirement);
+
+// Requires: it is well-formed. Who has no such label meets kNotIn and kDoesNotExist alone.
 bool Meets(const SelectorRequirement& requirement, const Labels& labels);
 
 }  // namespace offcut::scheduler

@@ -1,6 +1,7 @@
 // Which nodes a pod may stand on by their labels and taints, as kube-scheduler's filters
-// NodeAffinity, NodeName and TaintToleration have it. Asked where kube-scheduler has not looked at
-// the node before us: when we ourselves evict or keep devices for the pod there.
+// NodeAffinity and TaintToleration have it, but for the affinity that its profile may add
+// (addedAffinity). Asked where kube-scheduler has not looked at the node before us: when we
+// ourselves evict or keep devices for the pod there.
 // Pure; values.
 #pragma once
 
@@ -30,10 +31,12 @@ struct Toleration {
   bool operator==(const Toleration&) const = default;
 };
 
+inline constexpr std::string_view kNodeNameField = "metadata.name";
+
 // All of the requirements; one without any matches no node.
 struct NodeTerm {
   std::vector<SelectorRequirement> labels;
-  std::vector<SelectorRequirement> fields;  // metadata.name alone
+  std::vector<SelectorRequirement> fields;  // of kNodeNameField alone
   bool operator==(const NodeTerm&) const = default;
 };
 
@@ -42,6 +45,7 @@ struct NodeRules {
   Labels selector;                             // spec.nodeSelector
   std::optional<std::vector<NodeTerm>> terms;  // of required node affinity: any of them
   std::vector<Toleration> tolerations;
+  bool is_unreadable = false;  // it says what cannot be read: no node is known to suit it
   bool operator==(const NodeRules&) const = default;
 };
 
@@ -49,9 +53,17 @@ struct NodeRules {
 struct NodeMarks {
   Labels labels;
   std::vector<Taint> taints;
+  bool is_unreadable = false;  // likewise: no pod is known to suit it
   bool operator==(const NodeMarks&) const = default;
 };
 
+// Whether the pod's selector and its required affinity choose the node.
+bool Chooses(const NodeRules& rules, std::string_view node_name, const NodeMarks& marks);
+
+// The first taint that keeps the pod off the node; nullptr: none does.
+const Taint* FindUntolerated(const NodeMarks& marks, const NodeRules& rules);
+
+// Whether the pod may stand there by both. Not where either cannot be read.
 bool Admits(std::string_view node_name, const NodeMarks& marks, const NodeRules& rules);
 
 }  // namespace offcut::scheduler
