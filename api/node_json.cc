@@ -11,6 +11,7 @@
 
 #include "api/hami_register.h"
 #include "api/json_object.h"
+#include "api/node_rules_json.h"
 #include "api/pod_json.h"
 #include "api/text_fields.h"
 #include "binpack/gpu_model.h"
@@ -328,6 +329,17 @@ std::expected<void, Error> ReadHamiDevices(std::string_view annotation, std::str
   return {};
 }
 
+// What else it says of itself is as good as ever where these cannot be read.
+void ReadMarks(JsonElement element, ParsedNode& parsed) {
+  auto marks = ParseNodeMarks(element);
+  if (!marks) {
+    parsed.warnings.push_back("node " + parsed.inventory.name +
+                              ": nothing is reclaimed on it: " + marks.error().message);
+    marks = scheduler::NodeMarks{.is_unreadable = true};
+  }
+  parsed.inventory.marks = *std::move(marks);
+}
+
 std::expected<void, Error> ReadNode(const JsonObject& root, const ResourceNames& names,
                                     ParsedNode& parsed) {
   const JsonObject metadata = root.Object("metadata");
@@ -363,6 +375,7 @@ std::expected<ParsedNode, Error> ParseNode(simdjson::dom::element element,
   const std::expected<void, Error> read = ReadNode(JsonObject(element, errors), names, parsed);
   if (errors.First()) return std::unexpected(*errors.First());
   if (!read) return std::unexpected(read.error());
+  ReadMarks(element, parsed);
   return parsed;
 }
 

@@ -40,6 +40,7 @@ struct ParsedNode {
 // the limits.
 //
 // Allocatable units are offered; what capacity has beyond them is unhealthy, and stands last.
+// Labels and taints (`marks`) that cannot be read are a warning: no pod is known to suit them then.
 // `closed` is, where several hold, the first of: MIG-INVALID, reconfiguring, on HAMi nodes
 // kNodeAgentUnsupported, and cordoned, which is no matter to every pod.
 std::expected<ParsedNode, Error> ParseNode(simdjson::dom::element element,

@@ -16,6 +16,7 @@
 #include "api/hold_json.h"
 #include "api/json_object.h"
 #include "api/kube_time.h"
+#include "api/node_rules_json.h"
 #include "api/pod_membership.h"
 #include "api/printable.h"
 #include "api/text_fields.h"
@@ -40,7 +41,6 @@ using scheduler::ResourceNames;
 constexpr std::int64_t kIntMax = std::numeric_limits<int>::max();
 constexpr std::int64_t kPercentMax = 100;
 constexpr std::string_view kOurPrefix = "offcut.dev/";
-constexpr std::string_view kRequired = "requiredDuringSchedulingIgnoredDuringExecution";
 constexpr std::string_view kPreferred = "preferredDuringSchedulingIgnoredDuringExecution";
 
 // Amounts of one list of resources that we read, in whole units but for CPU.
@@ -315,15 +315,15 @@ bool HasSoftConstraints(const JsonObject& spec) {
 bool SelectsNodes(const JsonObject& spec) {
   const JsonObject affinity = spec.Object("affinity");
   return spec.Object("nodeSelector").HasMembers() ||
-         affinity.Object("nodeAffinity").Object(kRequired).HasMembers() ||
-         affinity.Object("podAffinity").HasElements(kRequired) ||
-         affinity.Object("podAntiAffinity").HasElements(kRequired);
+         affinity.Object("nodeAffinity").Object(kRequiredAffinity).HasMembers() ||
+         affinity.Object("podAffinity").HasElements(kRequiredAffinity) ||
+         affinity.Object("podAntiAffinity").HasElements(kRequiredAffinity);
 }
 
 bool MindsNeighbours(const JsonObject& spec) {
   const JsonObject affinity = spec.Object("affinity");
-  bool minds = affinity.Object("podAffinity").HasElements(kRequired) ||
-               affinity.Object("podAntiAffinity").HasElements(kRequired);
+  bool minds = affinity.Object("podAffinity").HasElements(kRequiredAffinity) ||
+               affinity.Object("podAntiAffinity").HasElements(kRequiredAffinity);
   spec.ForEach("topologySpreadConstraints", kPodArrayMax, [&](const JsonObject& constraint) {
     minds = minds || constraint.String("whenUnsatisfiable") != "ScheduleAnyway";
   });
@@ -389,6 +389,17 @@ void ReadHold(const JsonObject& annotations, ParsedPod& parsed) {
     Warn(parsed,
          "annotation " + std::string(kHoldAnnotation) + " is ignored: " + hold.error().message);
   }
+}
+
+// Which nodes it wants. Unreadable rules are no reason to leave the pod out: kube-scheduler
+// decides.
+void ReadNodeRules(simdjson::dom::element element, ParsedPod& parsed) {
+  auto rules = ParseNodeRules(element);
+  if (!rules) {
+    Warn(parsed, "nothing is reclaimed for it: " + rules.error().message);
+    rules = scheduler::NodeRules{.is_unreadable = true};
+  }
+  parsed.pod.node_rules = *std::move(rules);
 }
 
 void ReadName(const JsonObject& root, Pod& pod) {
@@ -571,6 +582,7 @@ std::expected<ParsedPod, Error> ParsePod(simdjson::dom::element element,
     pod.observed = ReadObserved(element, names);
   } else {
     pod.unscheduled_message = ReadUnscheduledMessage(element);
+    ReadNodeRules(element, parsed);
   }
   return parsed;
 }

@@ -44,7 +44,7 @@ struct ParsedPod {
 
 // Errors name the member. A pod without name or UID that is on no node, an amount that is negative
 // or malformed, a count of devices with a fraction, a percentage above 100, and MiB beyond int are
-// errors.
+// errors. Node rules that cannot be read are a warning: no node is known to suit them then.
 //
 // Requests count, and limits where the requests lack the name; zero asks for nothing. A container
 // that asks for gpumem, gpumem-percentage or gpucores has a fraction of as many GPUs as it names

@@ -9,6 +9,7 @@
 
 #include "api/device_record_json.h"
 #include "api/hami_register.h"
+#include "api/node_rules_json.h"
 #include "api/object_files.h"
 #include "api/yaml_json.h"
 #include "test/api/object_text.h"
@@ -63,6 +64,29 @@ TEST(DamagedObjectsTest, GiveAValueOrAnError) {
     const auto pod = PodFromText(text);
     RC_ASSERT(IsValueOrError(pod));
     if (pod) RC_ASSERT(!pod->pod.uid.empty());
+  }));
+}
+
+TEST(DamagedObjectsTest, GiveAValueOrAnErrorAsNodeRules) {
+  constexpr const char* pod =
+      R"({"spec":{"nodeSelector":{"a":"b"},"affinity":{"nodeAffinity":{)"
+      R"("requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[)"
+      R"({"matchExpressions":[{"key":"k","operator":"In","values":["1","2"]}],)"
+      R"("matchFields":[{"key":"metadata.name","operator":"In","values":["n"]}]}]}}},)"
+      R"("tolerations":[{"key":"k","operator":"Equal","value":"v","effect":"NoExecute"}]}})";
+  constexpr const char* node =
+      R"({"metadata":{"labels":{"a":"b","k":"1"}},)"
+      R"("spec":{"taints":[{"key":"k","value":"v","effect":"NoExecute"}]}})";
+  EXPECT_TRUE(rc::check("damaged node rules", [&] {
+    const auto rules = testing::ReadJsonText(Damaged(pod), ParseNodeRules);
+    RC_ASSERT(IsValueOrError(rules));
+    const auto marks = testing::ReadJsonText(Damaged(node), ParseNodeMarks);
+    RC_ASSERT(IsValueOrError(marks));
+    if (!rules || !rules->terms) return;
+    for (const scheduler::NodeTerm& term : *rules->terms) {
+      for (const auto& each : term.labels) RC_ASSERT(scheduler::IsWellFormed(each));
+      for (const auto& each : term.fields) RC_ASSERT(each.key == scheduler::kNodeNameField);
+    }
   }));
 }
 
