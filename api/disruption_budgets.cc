@@ -1,9 +1,11 @@
 #include "api/disruption_budgets.h"
 
+#include <algorithm>
 #include <random>
 #include <string_view>
 
 #include "api/json_members.h"
+#include "api/selector_words.h"
 
 namespace offcut::api {
 namespace {
@@ -14,11 +16,12 @@ using scheduler::SelectorOperator;
 using scheduler::SelectorRequirement;
 
 std::optional<SelectorOperator> ReadOperator(std::string_view text) {
-  if (text == "In") return SelectorOperator::kIn;
-  if (text == "NotIn") return SelectorOperator::kNotIn;
-  if (text == "Exists") return SelectorOperator::kExists;
-  if (text == "DoesNotExist") return SelectorOperator::kDoesNotExist;
-  return std::nullopt;
+  const auto word = std::ranges::find(kSelectorWords, text, &Word<SelectorOperator>::text);
+  if (word == kSelectorWords.end() || word->value == SelectorOperator::kGt ||
+      word->value == SelectorOperator::kLt) {
+    return std::nullopt;
+  }
+  return word->value;
 }
 
 // nullopt: it cannot be read.
@@ -44,6 +47,7 @@ std::optional<std::vector<SelectorRequirement>> ReadSelector(const json& selecto
         requirement.values.push_back(value.get<std::string>());
       }
     }
+    if (!scheduler::IsWellFormed(requirement)) return std::nullopt;
     requirements.push_back(std::move(requirement));
   }
   return requirements;

@@ -44,7 +44,13 @@ TEST(DisruptionBudgetsTest, PassesOverWhatCannotBeRead) {
       {"[]", "7", R"({"metadata": {"namespace": "ns"}})",
        R"({"metadata": {"name": "b"}, "spec": {"selector": {"matchLabels": {"app": 7}}}})",
        R"({"metadata": {"name": "b"}, "spec": {"selector": {"matchExpressions": [{"key": "k"}]}}})",
-       R"({"metadata": {"name": "b"}, "spec": {"selector": {"matchExpressions": [7]}}})"}) {
+       R"({"metadata": {"name": "b"}, "spec": {"selector": {"matchExpressions": [7]}}})",
+       R"({"metadata": {"name": "b"}, "spec": {"selector": {"matchExpressions": [
+           {"key": "k", "operator": "Gt", "values": ["7"]}]}}})",
+       R"({"metadata": {"name": "b"}, "spec": {"selector": {"matchExpressions": [
+           {"key": "k", "operator": "In", "values": []}]}}})",
+       R"({"metadata": {"name": "b"}, "spec": {"selector": {"matchExpressions": [
+           {"key": "k", "operator": "Exists", "values": ["v"]}]}}})"}) {
     EXPECT_FALSE(ParseDisruptionBudget(json::parse(text))) << text;
   }
 }
