@@ -13,6 +13,7 @@
 #include "api/device_record_json.h"
 #include "api/gpu_json.h"
 #include "api/gpu_picture.h"
+#include "api/node_rules_json.h"
 #include "api/number_text.h"
 #include "api/printable.h"
 #include "api/tenant_json.h"
@@ -119,13 +120,23 @@ const NodeExplanation* ChosenOf(const Explanation& explanation) {
   return found == explanation.nodes.end() ? nullptr : &*found;
 }
 
+// What the pod and the node say that keeps them apart, which kube-scheduler decides on; empty:
+// nothing that can be read.
+std::string KeptAwayBy(const scheduler::Node& node, const scheduler::Pod& pod) {
+  const scheduler::NodeMarks& marks = *node.inventory.marks;
+  if (pod.node_rules.is_unreadable || marks.is_unreadable) return {};
+  if (!scheduler::Chooses(pod.node_rules, node.name(), marks)) return "its selector or affinity";
+  const scheduler::Taint* const taint = scheduler::FindUntolerated(marks, pod.node_rules);
+  return taint == nullptr ? std::string() : "taint " + Printable(TaintText(*taint));
+}
+
 // What stands between this answer and kube-scheduler's.
 std::string CaveatOf(const scheduler::Pod& pod) {
   std::string text =
       pod.selects_nodes
-          ? "The pod selects nodes itself (nodeSelector or affinity), which is not looked at here; "
-            "nor are taints and volumes: kube-scheduler decides on them.\n"
-          : "(not looked at, since kube-scheduler decides on it: taints and volumes)\n";
+          ? "The pod selects nodes itself (nodeSelector or affinity), which decides nothing here; "
+            "nor do taints and volumes: kube-scheduler decides on them.\n"
+          : "(decides nothing here, since kube-scheduler decides on it: taints and volumes)\n";
   if (!pod.unscheduled_message.empty()) {
     text += fmt::format("kube-scheduler said last: {}\n", Printable(pod.unscheduled_message));
   }
@@ -155,13 +166,16 @@ std::string TableOf(const Explanation& explanation, std::size_t nodes_max) {
     if (nodes_max-- == 0) break;
     const std::string name = Printable(node->node->name());
     if (node->verdict.fits()) {
-      table += fmt::format("{:{}}  {:>5}  {:>6}  {}\n", name, width, node->score, node->cost.cost,
+      table += fmt::format("{:{}}  {:>5}  {:>6}  {}", name, width, node->score, node->cost.cost,
                            TermsText(*node));
     } else {
       const auto& info = scheduler::InfoOf(node->verdict.reason);
-      table += fmt::format("{:{}}  {:>5}  {:>6}  {} ({})\n", name, width, "-", "-", info.text,
-                           info.code);
+      table +=
+          fmt::format("{:{}}  {:>5}  {:>6}  {} ({})", name, width, "-", "-", info.text, info.code);
     }
+    const std::string kept_away_by = KeptAwayBy(*node->node, explanation.pod);
+    if (!kept_away_by.empty()) table += "; kube-scheduler: kept away by " + kept_away_by;
+    table += '\n';
   }
   return table;
 }
@@ -202,6 +216,8 @@ json NodeJson(const NodeExplanation& node, const scheduler::Pod& pod) {
   object.erase("holders");
   object["fits"] = node.verdict.fits();
   object["score"] = node.score;
+  const std::string kept_away_by = KeptAwayBy(*node.node, pod);
+  if (!kept_away_by.empty()) object["keptAwayBy"] = kept_away_by;
   if (!node.verdict.fits()) {
     object["reason"] = info.code;
     object["text"] = info.text;

@@ -18,16 +18,17 @@ struct ExplanationLimits {
 
 // A verdict line, what the tenant lacks where quota refuses, a table of nodes (the chosen one
 // first, then those that fit, then the refused ones), the devices chosen, the refusals counted as
-// kube-scheduler counts them, what Offcut did not look at, what kube-scheduler last said, and the
-// GPUs of the first nodes of the table.
+// kube-scheduler counts them, what Offcut does not decide on, what kube-scheduler last said, and
+// the GPUs of the first nodes of the table.
 std::string PrintExplanation(const scheduler::Explanation& explanation,
                              const ExplanationLimits& limits = {});
 
 // {"pod", "namespace", "uid", "tenant", "phase", "asks", "node", "selectsNodes", "nodes": [{"name",
-// "fits", "reason", "text", "score", "cost", "terms": {...}, "record": {...}, "gpus": [...]}],
-// "refusals":
-// [...], "quota": [...]}. `quota` tells what refuses in the numbers of api/tenant_json.h, with the
-// count of `nodes`, and `text`. `gpus` tells each GPU's state, `record` what the pod would get.
+// "fits", "reason", "text", "score", "keptAwayBy", "cost", "terms": {...}, "record": {...}, "gpus":
+// [...]}], "refusals": [...], "quota": [...]}. `keptAwayBy` is what kube-scheduler will say of the
+// node by the pod's selector, its affinity or the node's taints; it is no verdict. `quota` tells
+// what refuses in the numbers of api/tenant_json.h, with the count of `nodes`, and `text`. `gpus`
+// tells each GPU's state, `record` what the pod would get.
 nlohmann::json ToJson(const scheduler::Explanation& explanation);
 
 // What a pod asks for, in one line: "2 x nvidia.com/gpu"; "no GPU".

@@ -39,19 +39,20 @@ scheduler::Policy BestFit() {
 
 TEST(ExplainTextTest, TellsWhereAPodWouldGoAndWhatEachNodeCosts) {
   const std::string text = PrintExplanation(scheduler::Explain(World(), "uid-one", BestFit()));
-  EXPECT_THAT(text,
-              StartsWith("pod default/one asks for 1 x nvidia.com/gpu; priority 0\n"
-                         "it fits on 2 of 3 nodes; would go to b and get GPU 6 "
-                         "(assumed: the kubelet picks)\n"
-                         "(not looked at, since kube-scheduler decides on it: taints and volumes)\n"
-                         "\n"
-                         "node  score    cost  terms, or why not\n"
-                         "b        10      44  gpu_left 7 + cpu_left 37\n"
-                         "a         0      82  gpu_left 44 + cpu_left 38\n"
-                         "mig       -       -  node does not offer the requested GPU resource "
-                         "(resource.not-offered)\n"
-                         "\n"
-                         "b  8 x A100-80GB, whole"));
+  EXPECT_THAT(
+      text,
+      StartsWith("pod default/one asks for 1 x nvidia.com/gpu; priority 0\n"
+                 "it fits on 2 of 3 nodes; would go to b and get GPU 6 "
+                 "(assumed: the kubelet picks)\n"
+                 "(decides nothing here, since kube-scheduler decides on it: taints and volumes)\n"
+                 "\n"
+                 "node  score    cost  terms, or why not\n"
+                 "b        10      44  gpu_left 7 + cpu_left 37\n"
+                 "a         0      82  gpu_left 44 + cpu_left 38\n"
+                 "mig       -       -  node does not offer the requested GPU resource "
+                 "(resource.not-offered)\n"
+                 "\n"
+                 "b  8 x A100-80GB, whole"));
   EXPECT_THAT(text, HasSubstr("5  │■ held"));
   EXPECT_THAT(text, HasSubstr("6  │· free"));
 }
@@ -172,6 +173,37 @@ TEST(ExplainTextTest, SaysWhatElseMayKeepAPodWaiting) {
                   scheduler::Explain(SnapshotOf({WholeInventory("a", 1)}, {pod}), "uid-one", {})),
               AllOf(HasSubstr("The pod selects nodes itself"),
                     HasSubstr("kube-scheduler said last: 0/1 nodes are available\\u001b[2J\n")));
+}
+
+// The pod wants zone z1 and tolerates nothing: a has no zone, b is tainted, c suits it.
+TEST(ExplainTextTest, SaysWhatKeepsAPodAwayBesideTheVerdict) {
+  scheduler::Pod pod = PodFromText("one nvidia.com/gpu=1");
+  pod.node_rules.selector = {{"zone", "z1"}};
+  auto b = WholeInventory("b", 1);
+  b.marks = scheduler::NodeMarks{
+      .labels = {{"zone", "z1"}},
+      .taints = {{.key = "gpu", .value = "", .effect = scheduler::TaintEffect::kNoSchedule}}};
+  auto c = WholeInventory("c", 1);
+  c.marks = scheduler::NodeMarks{.labels = {{"zone", "z1"}}, .taints = {}};
+  const auto explanation =
+      scheduler::Explain(SnapshotOf({WholeInventory("a", 1), b, c}, {pod}), "uid-one", BestFit());
+  const std::string text = PrintExplanation(explanation);
+  EXPECT_THAT(text, HasSubstr("it fits on 3 of 3 nodes"));
+  EXPECT_THAT(text, HasSubstr("; kube-scheduler: kept away by its selector or affinity\nb "));
+  EXPECT_THAT(text, HasSubstr("; kube-scheduler: kept away by taint gpu:NoSchedule\nc "));
+  const auto nodes = ToJson(explanation)["nodes"];
+  EXPECT_EQ(nodes[0]["keptAwayBy"], "its selector or affinity");
+  EXPECT_EQ(nodes[1]["keptAwayBy"], "taint gpu:NoSchedule");
+  EXPECT_FALSE(nodes[2].contains("keptAwayBy"));
+}
+
+// A note that may be wrong is worse than none.
+TEST(ExplainTextTest, SaysNothingOfWhatCannotBeRead) {
+  scheduler::Pod pod = PodFromText("one nvidia.com/gpu=1");
+  pod.node_rules.is_unreadable = true;
+  EXPECT_THAT(PrintExplanation(
+                  scheduler::Explain(SnapshotOf({WholeInventory("a", 1)}, {pod}), "uid-one", {})),
+              Not(HasSubstr("kept away")));
 }
 
 TEST(ExplainTextTest, GivesProgramsEachGpusStateAndTheTerms) {
