@@ -226,6 +226,38 @@ Obstacle HostObstacle(const NodeState& node, const HostResources& host) {
   return Obstacle::kNone;
 }
 
+bool FitsInstances(const NodeState& node, const RequestShape& shape) {
+  if (shape.profiles.empty()) return true;
+  std::vector<int> gpus;
+  CollectGpus<MigGpu>(node, shape, gpus);
+  std::erase_if(gpus, [&](int g) { return At(node.gpus, g).model == nullptr; });
+  return PlaceJointly(node, HealthyOf(node, std::move(gpus)), shape.profiles).has_value();
+}
+
+bool FitsFractions(const NodeState& node, const RequestShape& shape) {
+  if (shape.fractions.size() == 1) return FractionObstacle(node, shape) == Obstacle::kNone;
+  return shape.fractions.empty() || AnyPlacement(node, FractionsOf(shape));
+}
+
+// Of equal lengths, the lowest start that is free leaves most room for the others.
+int InstancesIn(const MigProfile& profile, MigRoom room) {
+  int count = 0;
+  for (const int start : profile.starts) {
+    if (!FitsAt(profile, start, room)) continue;
+    TakeRoom(profile, start, room);
+    ++count;
+  }
+  return count;
+}
+
+int RoomForInstances(const Gpu& gpu, const ProfileCount& wanted) {
+  if (!Is<MigGpu>(gpu) || gpu.model == nullptr) return 0;
+  const std::optional<int> profile = gpu.model->FindProfile(wanted.profile);
+  if (!profile) return 0;
+  return InstancesIn(At(gpu.model->profiles, *profile),
+                     RoomOf(*gpu.model, std::get<MigGpu>(gpu.state)));
+}
+
 bool PlaceWhole(const NodeState& node, const RequestShape& shape, std::vector<Piece>& pieces) {
   int missing = shape.whole_gpus;
   for (std::size_t g = 0; g < node.gpus.size() && missing > 0; ++g) {
@@ -287,6 +319,39 @@ Obstacle FindObstacle(const NodeState& node, const RequestShape& shape) {
     if (obstacle != Obstacle::kNone) return obstacle;
   }
   return Obstacle::kNone;
+}
+
+bool Fits(const NodeState& node, const RequestShape& shape) {
+  return HostObstacle(node, shape.host) == Obstacle::kNone &&
+         CountedObstacle<WholeGpu>(node, shape, shape.whole_gpus, FreeWhole, AllWhole,
+                                   Obstacle::kWholeGpusTaken) == Obstacle::kNone &&
+         CountedObstacle<SharedGpu>(node, shape, shape.slots, FreeSlots, AllSlots,
+                                    Obstacle::kSlotsTaken) == Obstacle::kNone &&
+         PoolObstacle(node, shape) == Obstacle::kNone && FitsInstances(node, shape) &&
+         FitsFractions(node, shape);
+}
+
+std::optional<int> EqualPiecesOf(const RequestShape& shape) {
+  const std::size_t kinds = (shape.whole_gpus > 0 ? 1 : 0) + (shape.slots > 0 ? 1 : 0) +
+                            shape.profiles.size() + shape.fractions.size();
+  if (kinds != 1 || !shape.pool_units.empty() || shape.host != HostResources{}) {
+    return std::nullopt;
+  }
+  int count = shape.whole_gpus + shape.slots;
+  if (!shape.profiles.empty()) count = shape.profiles.front().count;
+  if (!shape.fractions.empty()) count = shape.fractions.front().gpus;
+  return count > 0 ? std::optional(count) : std::nullopt;
+}
+
+int RoomForPieces(const NodeState& node, std::size_t gpu, const RequestShape& shape) {
+  const Gpu& device = node.gpus[gpu];
+  if (device.health != GpuHealth::kHealthy || shape.accepted.Of(gpu) != Acceptance::kAccepted) {
+    return 0;
+  }
+  if (shape.whole_gpus > 0) return Is<WholeGpu>(device) ? FreeWhole(device) : 0;
+  if (shape.slots > 0) return Is<SharedGpu>(device) ? FreeSlots(device) : 0;
+  if (!shape.profiles.empty()) return RoomForInstances(device, shape.profiles.front());
+  return Is<FractionalGpu>(device) && HasRoom(device, shape.fractions.front(), {}) ? 1 : 0;
 }
 
 std::optional<Placement> FindPlacement(const NodeState& node, const RequestShape& shape) {

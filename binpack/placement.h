@@ -5,6 +5,7 @@
 // Pure; not synchronised.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <optional>
 
@@ -35,6 +36,17 @@ enum class Obstacle {
 
 // Whether `shape` fits on the node as it stands, and if not, why.
 Obstacle FindObstacle(const NodeState& node, const RequestShape& shape);
+
+// The same as FindObstacle() == kNone, for those who need no reason.
+bool Fits(const NodeState& node, const RequestShape& shape);
+
+// How many equal pieces a shape asks for that each find room on one GPU: whole GPUs, slots,
+// instances of one profile, or a container's shares of distinct GPUs. nullopt: it asks for pieces
+// of several kinds, of pools, of the host, or for none.
+std::optional<int> EqualPiecesOf(const RequestShape& shape);
+// How many of them that GPU has room for. The shape fits on a node exactly where its GPUs have room
+// for as many as it asks for. Requires: EqualPiecesOf(shape).
+int RoomForPieces(const NodeState& node, std::size_t gpu, const RequestShape& shape);
 
 // Any placement of the shape, or nullopt. Ignores host resources. The search is exact but for
 // fractions, where it gives up after kSearchStepsMax steps.

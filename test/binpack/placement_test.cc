@@ -408,5 +408,42 @@ TEST(PlacementTest, DecidesOneFractionByCountingAsBySearch) {
   EXPECT_GT(refused, 50);
 }
 
+// A shape fits where there is no obstacle; and one of equal pieces where all GPUs together have
+// room for as many, each counted for itself.
+TEST(PlacementTest, FitsWhereNothingIsInTheWayAndWhereGpusHaveRoomForAllPieces) {
+  int counted = 0;
+  int fitting = 0;
+  for (unsigned seed = 0; seed < 4'000; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937 random(seed);
+    const NodeState node = ::offcut::testing::RandomNode(random);
+    RequestShape shape = ::offcut::testing::RandomShape(random, node);
+    EXPECT_EQ(Fits(node, shape), FindObstacle(node, shape) == Obstacle::kNone);
+    shape.host = {};
+    const bool fits = FindObstacle(node, shape) == Obstacle::kNone;
+    EXPECT_EQ(Fits(node, shape), fits);
+    const std::optional<int> pieces = EqualPiecesOf(shape);
+    if (!pieces) continue;
+    int room = 0;
+    for (std::size_t g = 0; g < node.gpus.size(); ++g) room += RoomForPieces(node, g, shape);
+    EXPECT_EQ(room >= *pieces, fits);
+    ++counted;
+    fitting += fits ? 1 : 0;
+  }
+  EXPECT_GT(counted, 1'000);
+  EXPECT_GT(fitting, 200);
+}
+
+// slice 0 1 2 3 4 5 6 7   A 2g may start at 0, 2 and 4: two are free, and all three when a is gone.
+//       a . . . . . . .
+TEST(PlacementTest, CountsHowManyInstancesOneGpuHasRoomFor) {
+  const NodeState node = ::offcut::testing::MigNode("A100-40GB", {"1g.5gb@0", ""});
+  const RequestShape shape = ::offcut::testing::Profiles("2 x 2g.10gb");
+  EXPECT_EQ(EqualPiecesOf(shape), 2);
+  EXPECT_EQ(RoomForPieces(node, 0, shape), 2);
+  EXPECT_EQ(RoomForPieces(node, 1, shape), 3);
+  EXPECT_EQ(EqualPiecesOf(::offcut::testing::Profiles("2g.10gb, 1g.5gb")), std::nullopt);
+}
+
 }  // namespace
 }  // namespace offcut::binpack
