@@ -39,6 +39,18 @@ class Search {
     return std::nullopt;
   }
 
+  // What a tenant may lose only shrinks with each that goes: who may not go first may never.
+  std::vector<std::size_t> Eligible() {
+    std::vector<std::size_t> eligible;
+    eligible.reserve(search_.candidates.size());
+    for (std::size_t i = 0; i < search_.candidates.size(); ++i) {
+      const VictimCandidate& candidate = search_.candidates[i];
+      if (!MayEverTake(candidate)) continue;
+      if (candidate.tenant == newcomer_.tenant || KeepsGuarantees(i)) eligible.push_back(i);
+    }
+    return eligible;
+  }
+
  private:
   const TenantTree& tree() const { return walk_.ledger().tree(); }
 
@@ -230,6 +242,11 @@ class Search {
 };
 
 }  // namespace
+
+std::vector<std::size_t> EligibleFairVictims(Ledger& ledger, const VictimSearch& search,
+                                             const VictimRules& rules) {
+  return Search(ledger, search, rules, {}).Eligible();
+}
 
 std::optional<std::vector<Victim>> FindFairVictims(Ledger& ledger, const VictimSearch& search,
                                                    const VictimRules& rules,

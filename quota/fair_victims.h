@@ -12,6 +12,7 @@
 // Source: Kueue, pkg/scheduler/preemption/fairsharing; KEP 1714. Pure.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <vector>
 
@@ -26,6 +27,10 @@ struct FairRules {
   // than the other has with the victim. Breaks up one that is huge.
   bool below_initial_share = true;
 };
+
+// As EligibleVictims, for FindFairVictims().
+std::vector<std::size_t> EligibleFairVictims(Ledger& ledger, const VictimSearch& search,
+                                             const VictimRules& rules);
 
 // As FindVictims. Requires: `rules.while_borrowing` is not set; it has no meaning here.
 std::optional<std::vector<Victim>> FindFairVictims(Ledger& ledger, const VictimSearch& search,

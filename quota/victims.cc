@@ -37,6 +37,19 @@ class Search {
     return std::nullopt;
   }
 
+  // What a tenant may lose only shrinks with each that goes: who may not go first may never.
+  std::vector<std::size_t> Eligible() {
+    FindReach();
+    CollectEntries();
+    std::vector<std::size_t> eligible;
+    eligible.reserve(entries_.size());
+    for (const Entry& entry : entries_) {
+      if (MayTake(entry, false)) eligible.push_back(entry.candidate);
+    }
+    std::ranges::sort(eligible);
+    return eligible;
+  }
+
  private:
   const TenantTree& tree() const { return walk_.ledger().tree(); }
 
@@ -201,6 +214,11 @@ std::vector<int> ContestedCells(const Ledger& ledger, int tenant,
     if (amount > ledger.Available(tenant, cell)) cells.push_back(cell);
   }
   return cells.empty() ? all : cells;
+}
+
+std::vector<std::size_t> EligibleVictims(Ledger& ledger, const VictimSearch& search,
+                                         const VictimRules& rules) {
+  return Search(ledger, search, rules).Eligible();
 }
 
 std::optional<std::vector<Victim>> FindVictims(Ledger& ledger, const VictimSearch& search,

@@ -99,6 +99,12 @@ bool IsTakenBefore(const VictimCandidate& a, const VictimCandidate& b, int tenan
 std::vector<int> ContestedCells(const Ledger& ledger, int tenant,
                                 std::span<const CellAmount> charge);
 
+// The candidates that could be taken at all, whoever goes before them: indices, ascending. Where
+// the newcomer does not fit without all of these, FindVictims() finds no set. `search.fits` is not
+// asked; the ledger is what it was when the function returns.
+std::vector<std::size_t> EligibleVictims(Ledger& ledger, const VictimSearch& search,
+                                         const VictimRules& rules);
+
 // In the order in which they were taken; empty: it fits as things are; nullopt: not even without
 // all who may be taken. The ledger has the candidates' charges, and not the newcomer's; it is
 // edited on the way, and is what it was when the function returns.

@@ -92,6 +92,15 @@ class RandomSearch {
     const auto victims = is_fair_ ? FindFairVictims(ledger, search, rules_, {})
                                   : FindVictims(ledger, search, rules_);
     EXPECT_EQ(ledger, ledger_);
+    const auto eligible = is_fair_ ? EligibleFairVictims(ledger, search, rules_)
+                                   : EligibleVictims(ledger, search, rules_);
+    EXPECT_EQ(ledger, ledger_);
+    EXPECT_TRUE(std::ranges::is_sorted(eligible));
+    if (victims) {
+      for (const Victim& victim : *victims) {
+        EXPECT_TRUE(std::ranges::binary_search(eligible, victim.candidate)) << "never eligible";
+      }
+    }
     return victims;
   }
 

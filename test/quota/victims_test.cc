@@ -54,6 +54,18 @@ class VictimWorld {
     });
   }
 
+  // Who could be taken at all.
+  std::vector<std::string> Eligible(const PodText& newcomer) {
+    std::vector<std::string> names;
+    Victims(newcomer, [&](const VictimSearch& search) {
+      for (const std::size_t i : EligibleVictims(world_.ledger(), search, {})) {
+        names.push_back(names_[i]);
+      }
+      return std::optional<std::vector<Victim>>();
+    });
+    return names;
+  }
+
   // Besides quota the newcomer needs these gone.
   std::vector<std::size_t> needed;
 
@@ -241,6 +253,22 @@ TEST(FairVictimsTest, OfEqualSharesTheLowestPriorityGoes) {
   for (const std::int64_t priority : {7, 3}) world.Run({"b", 1, priority});
   for (const std::int64_t priority : {7, 4}) world.Run({"c", 1, priority});
   EXPECT_THAT(world.FairVictims({"d", 1, 10}), Optional(ElementsAre("d")));
+}
+
+// The borrower uses 6 and is guaranteed 4: without a or b it would have 3. With c and d it uses 10,
+// and each of a, b and c may go. d is the newcomer's equal, and e its own tenant's.
+TEST(VictimsTest, EligibleAreThoseThatCouldEachBeTheFirstToGo) {
+  VictimWorld world(R"(
+    cohort
+      lender    h100/devices=4
+      borrower  h100/devices=4)");
+  world.Run({"borrower", 3, 0});
+  world.Run({"borrower", 3, 0});
+  EXPECT_THAT(world.Eligible({"lender", 4, 10}), IsEmpty());
+  world.Run({"borrower", 2, 0});
+  world.Run({"borrower", 2, 10});
+  world.Run({"lender", 1, 0});
+  EXPECT_THAT(world.Eligible({"lender", 4, 10}), ElementsAre("a", "b", "c", "e"));
 }
 
 }  // namespace
