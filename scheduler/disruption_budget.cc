@@ -10,21 +10,29 @@ bool Selects(const DisruptionBudget& budget, const Pod& pod) {
          });
 }
 
-std::int64_t CountViolations(std::span<const DisruptionBudget> budgets,
-                             std::span<const Pod* const> pods) {
-  std::vector<std::int64_t> allowed;
-  allowed.reserve(budgets.size());
-  for (const DisruptionBudget& budget : budgets) allowed.push_back(budget.disruptions_allowed);
+void BudgetedPods::Add(const Pod& pod) {
+  by_pod_.emplace_back();
+  for (const DisruptionBudget& budget :
+       std::ranges::equal_range(budgets_, pod.name_space, {}, &DisruptionBudget::name_space)) {
+    const bool is_counted =
+        std::ranges::find(budget.disrupted_pods, pod.name) != budget.disrupted_pods.end();
+    if (is_counted || !Selects(budget, pod)) continue;
+    const auto index = static_cast<std::size_t>(&budget - budgets_.data());
+    const auto known = std::ranges::find(used_, index);
+    by_pod_.back().push_back(static_cast<std::size_t>(known - used_.begin()));
+    if (known != used_.end()) continue;
+    used_.push_back(index);
+    allowed_.push_back(budget.disruptions_allowed);
+  }
+}
+
+std::int64_t BudgetedPods::CountViolations(std::span<const std::size_t> pods) const {
+  if (allowed_.empty()) return 0;
+  std::vector<std::int64_t> allowed = allowed_;
   std::int64_t violations = 0;
-  for (const Pod* pod : pods) {
+  for (const std::size_t pod : pods) {
     bool violates = false;
-    for (std::size_t i = 0; i < budgets.size(); ++i) {
-      const DisruptionBudget& budget = budgets[i];
-      const bool is_counted =
-          std::ranges::find(budget.disrupted_pods, pod->name) != budget.disrupted_pods.end();
-      if (is_counted || !Selects(budget, *pod)) continue;
-      violates = --allowed[i] < 0 || violates;
-    }
+    for (const std::size_t i : by_pod_[pod]) violates = --allowed[i] < 0 || violates;
     violations += violates ? 1 : 0;
   }
   return violations;

@@ -3,6 +3,7 @@
 // so last. Pure; not synchronised.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -27,9 +28,24 @@ struct DisruptionBudget {
 // Whether the pod counts in the budget. One without labels counts in none.
 bool Selects(const DisruptionBudget& budget, const Pod& pod);
 
-// How many of the pods would be disrupted beyond a budget, were they evicted in that order.
-// Source: kube-scheduler, filterPodsWithPDBViolation.
-std::int64_t CountViolations(std::span<const DisruptionBudget> budgets,
-                             std::span<const Pod* const> pods);
+// Some pods, and the budgets that they count in: looked up once, asked about many sets of them.
+class BudgetedPods {
+ public:
+  // `budgets`: ordered by namespace; outlive the object.
+  explicit BudgetedPods(std::span<const DisruptionBudget> budgets) : budgets_(budgets) {}
+
+  // Its index is the number of pods before it.
+  void Add(const Pod& pod);
+
+  // How many of those pods would be disrupted beyond a budget, were they evicted in that order. Of
+  // more pods never less. Source: kube-scheduler, filterPodsWithPDBViolation.
+  std::int64_t CountViolations(std::span<const std::size_t> pods) const;
+
+ private:
+  std::span<const DisruptionBudget> budgets_;
+  std::vector<std::vector<std::size_t>> by_pod_;  // indices in allowed_
+  std::vector<std::int64_t> allowed_;             // of the budgets that some pod counts in
+  std::vector<std::size_t> used_;                 // the same, as indices in budgets_
+};
 
 }  // namespace offcut::scheduler

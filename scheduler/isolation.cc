@@ -61,7 +61,7 @@ IsolationCheck::IsolationCheck(const Snapshot& snapshot, const Pod& pod)
                 });
 }
 
-Verdict IsolationCheck::Restrict(Verdict by_devices, const Node& node) {
+Verdict IsolationCheck::Restrict(Verdict by_devices, const Node& node, const Occupants& occupants) {
   // Whoever declares memory by a resource that the node does not serve is told of the slots first:
   // another node of its kind will do as little.
   const bool is_unserved = by_devices.reason == Reason::kFractionsNotServed;
@@ -76,7 +76,7 @@ Verdict IsolationCheck::Restrict(Verdict by_devices, const Node& node) {
   }
   const OnKind& on_kind = OnKindOf(node);
   if (on_kind.reason != Reason::kFits) return {on_kind.reason};
-  if (SharesAgainstRules(on_kind.commons, node, true)) return {Reason::kIsolationSharers};
+  if (SharesAgainstRules(on_kind.commons, occupants, true)) return {Reason::kIsolationSharers};
   return by_devices;
 }
 
@@ -92,7 +92,7 @@ bool IsolationCheck::Avoids(const Node& node) const {
 std::uint8_t IsolationCheck::AversionTo(const Node& node) {
   constexpr std::uint8_t to_sharers = 3;
   const OnKind& on_kind = OnKindOf(node);
-  const bool shares = SharesAgainstRules(on_kind.commons, node, false);
+  const bool shares = SharesAgainstRules(on_kind.commons, node.occupants, false);
   const std::uint8_t to_holders = AversionToHolders(node, on_kind.borrows);
   return static_cast<std::uint8_t>((shares ? to_sharers : 0) + to_holders);
 }
@@ -159,9 +159,10 @@ bool IsolationCheck::Borrows(const binpack::NodeState& devices,
   return snapshot_.accounts()->charged().Borrows(tenant_, cells);
 }
 
-bool IsolationCheck::SharesAgainst(const SharingRule& rule, Commons commons, const Node& node) {
+bool IsolationCheck::SharesAgainst(const SharingRule& rule, Commons commons,
+                                   const Occupants& occupants) {
   if (commons == 0 || !Narrows(rule)) return false;
-  return std::ranges::any_of(node.occupants, [&](const Occupant& occupant) {
+  return std::ranges::any_of(occupants, [&](const Occupant& occupant) {
     if ((occupant.commons & commons) == 0) return false;
     if (rule.sharers == Sharers::kSameNamespace) {
       return occupant.owner.name_space != owner_.name_space;
@@ -170,9 +171,10 @@ bool IsolationCheck::SharesAgainst(const SharingRule& rule, Commons commons, con
   });
 }
 
-bool IsolationCheck::SharesAgainstRules(Commons commons, const Node& node, bool is_required) {
+bool IsolationCheck::SharesAgainstRules(Commons commons, const Occupants& occupants,
+                                        bool is_required) {
   const auto shares = [&](const SharingRule& rule, Commons part) {
-    return rule.is_required == is_required && SharesAgainst(rule, commons & part, node);
+    return rule.is_required == is_required && SharesAgainst(rule, commons & part, occupants);
   };
   return shares(rules_.time_slicing, kAllTimeSlices) || shares(rules_.mps, kMpsSlots) ||
          shares(rules_.hami, kFractions);

@@ -36,7 +36,11 @@ class IsolationCheck {
 
   // The verdict of the devices, or the rule that speaks against the node where it could serve the
   // pod now or later. Holders and those who are expected are the node's.
-  Verdict Restrict(Verdict by_devices, const Node& node);
+  Verdict Restrict(Verdict by_devices, const Node& node) {
+    return Restrict(by_devices, node, node.occupants);
+  }
+  // The same where those occupy the node.
+  Verdict Restrict(Verdict by_devices, const Node& node, const Occupants& occupants);
   void Restrict(const Node& node, Evaluation& evaluation);
 
   // False: one node is as welcome as the other.
@@ -68,8 +72,8 @@ class IsolationCheck {
   bool ExceedsSlots(const binpack::NodeState& devices, const binpack::RequestShape& shape) const;
   bool Exceeds(std::int64_t memory_mib, int slots) const;
   bool Borrows(const binpack::NodeState& devices, const binpack::RequestShape& shape) const;
-  bool SharesAgainst(const SharingRule& rule, Commons commons, const Node& node);
-  bool SharesAgainstRules(Commons commons, const Node& node, bool is_required);
+  bool SharesAgainst(const SharingRule& rule, Commons commons, const Occupants& occupants);
+  bool SharesAgainstRules(Commons commons, const Occupants& occupants, bool is_required);
   std::uint8_t AversionToHolders(const Node& node, bool borrows);
   int TenantOfOccupant(const Occupant& occupant);
   bool IsBorrower(int tenant);

@@ -21,10 +21,10 @@
 #include <vector>
 
 #include "binpack/request_shape.h"
-#include "quota/ledger.h"
 #include "scheduler/evaluation.h"
+#include "scheduler/policy.h"
+#include "scheduler/preemptor.h"
 #include "scheduler/snapshot.h"
-#include "scheduler/victim_units.h"
 
 namespace offcut::scheduler {
 
@@ -50,17 +50,9 @@ class VictimFinder {
                                           const PreemptionCandidate& named);
 
  private:
-  class OnNode;
-
-  const GangSizes& Gangs();
-
-  const Snapshot& snapshot_;
-  const Pod& pod_;
   const Policy& policy_;
   const Prefilter prefilter_;
-  Evictor evictor_;
-  quota::Ledger ledger_;  // of a tree of one tenant, where there are no tenants
-  std::optional<GangSizes> gangs_;
+  Preemptor preemptor_;
 };
 
 }  // namespace offcut::scheduler

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "scheduler/accounts.h"
+
 namespace offcut::scheduler {
 namespace {
 
@@ -52,12 +54,16 @@ VictimUnit UnitOf(const Node& node, std::vector<std::size_t> holders, const Evic
     unit.created_s = std::max(unit.created_s, pod.created_s);
     unit.is_ending = unit.is_ending && pod.is_terminating;
     if (is_first || pod.uid < unit.uid) unit.uid = pod.uid;
-    const std::int64_t devices = SumOf(holder.charge).devices;
+    std::int64_t devices = 0;
+    for (const KindCharge& each : holder.charge) devices += each.amount.devices;
     const std::int64_t run_s = std::max<std::int64_t>(0, evictor.now_s - pod.created_s);
     unit.devices += devices;
     unit.device_s += devices * run_s / quota::kWholeDevice;
-    unit.charge.insert(unit.charge.end(), holder.charge.begin(), holder.charge.end());
-    if (evictor.tenancy != nullptr) unit.tenant = TenantOf(*evictor.tenancy, pod);
+    if (evictor.tenancy == nullptr) continue;
+    unit.tenant = TenantOf(*evictor.tenancy, pod);
+    for (const auto [cell, amount] : ToCells(*evictor.tenancy, holder.charge)) {
+      quota::AddToCharge(cell, amount, unit.charge);
+    }
   }
   return unit;
 }

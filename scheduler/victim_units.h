@@ -19,11 +19,15 @@
 #include <utility>
 #include <vector>
 
+#include "quota/tenant_tree.h"
 #include "scheduler/node.h"
 #include "scheduler/policy.h"
 #include "scheduler/tenancy.h"
 
 namespace offcut::scheduler {
+
+// Some of a node's units: their indices, each once.
+using Units = std::vector<std::size_t>;
 
 struct VictimUnit {
   std::vector<std::size_t> holders;  // indices in Node::holders, ascending
@@ -34,7 +38,7 @@ struct VictimUnit {
   std::int64_t device_s = 0;   // GPU time that is lost, in GPUs times seconds
   bool is_ending = false;      // all of them
   std::string_view uid;        // the lowest of them
-  PodCharge charge;
+  quota::Charge charge;        // empty where there are no tenants
 };
 
 // How many pods of each gang hold devices, or are on their way to them, by namespace and gang.

@@ -52,6 +52,18 @@ TEST(DisruptionBudgetTest, AnotherNamespacesPodsAreNotItsOwn) {
   EXPECT_FALSE(Selects(budget, PodWith("p", {{"app", "a"}})));
 }
 
+// Of all of them, in that order.
+std::int64_t CountViolations(const std::vector<DisruptionBudget>& budgets,
+                             const std::vector<const Pod*>& pods) {
+  BudgetedPods budgeted(budgets);
+  std::vector<std::size_t> indices;
+  for (const Pod* pod : pods) {
+    indices.push_back(indices.size());
+    budgeted.Add(*pod);
+  }
+  return budgeted.CountViolations(indices);
+}
+
 // One disruption is allowed: of three pods two are beyond it; of the one that is being evicted
 // already the budget knows.
 TEST(DisruptionBudgetTest, CountsPodsBeyondWhatIsAllowed) {
@@ -66,7 +78,7 @@ TEST(DisruptionBudgetTest, CountsPodsBeyondWhatIsAllowed) {
   EXPECT_EQ(CountViolations(budgets, pods), 1);
   // A pod in two budgets that are used up is one violation.
   budgets.push_back(BudgetOf({{.key = "app", .values = {"a"}}}, 0));
-  EXPECT_EQ(CountViolations(budgets, std::vector<const Pod*>{&a}), 1);
+  EXPECT_EQ(CountViolations(budgets, {&a}), 1);
 }
 
 }  // namespace

@@ -24,8 +24,6 @@ using binpack::Piece;
 
 constexpr std::size_t kFirstPlacesMax = 16;
 
-using Units = std::vector<std::size_t>;  // by index, ascending
-
 quota::Ledger LedgerFor(const Snapshot& snapshot, const Pod& pod) {
   if (snapshot.accounts() != nullptr) return snapshot.accounts()->ExpectedBut(pod.uid);
   const std::vector<quota::TenantSpec> specs = {{.name = "all", .parent = "", .quotas = {}}};
@@ -177,10 +175,7 @@ class Plain {
                             .since = unit.created_s,
                             .is_ending = unit.is_ending,
                             .uid = unit.uid,
-                            .charge = {}});
-      if (evictor_.tenancy != nullptr) {
-        candidates.back().charge = ToCells(*evictor_.tenancy, unit.charge);
-      }
+                            .charge = unit.charge});
     }
     const auto to_units = [&](std::span<const std::size_t> gone) {
       Units units;
@@ -214,10 +209,19 @@ class Plain {
 
   std::int64_t ViolationsOf(const Units& units) const {
     if (snapshot_.disruption_budgets() == nullptr) return 0;
-    std::vector<const Pod*> victims;
-    for (const std::size_t h : lifted_) victims.push_back(&PodAt(h));
-    for (const std::size_t h : HoldersOf(units)) victims.push_back(&PodAt(h));
-    return CountViolations(*snapshot_.disruption_budgets(), victims);
+    std::vector<DisruptionBudget> budgets = *snapshot_.disruption_budgets();
+    std::vector<std::size_t> victims = lifted_;
+    for (const std::size_t h : HoldersOf(units)) victims.push_back(h);
+    std::int64_t violations = 0;
+    for (const std::size_t h : victims) {
+      bool violates = false;
+      for (DisruptionBudget& budget : budgets) {
+        if (!Selects(budget, PodAt(h))) continue;
+        violates = --budget.disruptions_allowed < 0 || violates;
+      }
+      violations += violates ? 1 : 0;
+    }
+    return violations;
   }
 
   auto CostOf(const Units& units) const {

@@ -237,6 +237,7 @@ class RandomWorld {
                          .disruptions_allowed = Below(3),
                          .disrupted_pods = {}});
     }
+    std::ranges::sort(budgets, {}, &DisruptionBudget::name_space);
     snapshot_.SetDisruptionBudgets(
         std::make_shared<const std::vector<DisruptionBudget>>(std::move(budgets)));
   }
