@@ -150,8 +150,8 @@ void TellFiltered(Cluster& cluster, const std::shared_ptr<const Pod>& pod,
 
 // What was decided, as kube-scheduler reads it: every node in exactly one place.
 ExtenderFilterResult ToResult(const ExtenderArgs& args, const std::vector<std::string>& node_names,
-                              const std::vector<Verdict>& verdicts, const Pod& pod,
-                              scheduler::Refusals refusals) {
+                              const std::vector<Verdict>& verdicts,
+                              const std::vector<bool>& preemptable) {
   ExtenderFilterResult result;
   std::vector<std::string_view> kept;
   kept.reserve(node_names.size());
@@ -161,13 +161,17 @@ ExtenderFilterResult ToResult(const ExtenderArgs& args, const std::vector<std::s
       continue;
     }
     const Reason reason = verdicts[i].reason;
-    auto& failed = IsPreemptable(reason, pod, node_names[i], refusals)
-                       ? result.failed_nodes
-                       : result.failed_and_unresolvable_nodes;
+    auto& failed = preemptable[i] ? result.failed_nodes : result.failed_and_unresolvable_nodes;
     failed.push_back({.node_name = node_names[i], .text = InfoOf(reason).text});
   }
   (args.nodes ? result.nodes : result.node_names) = std::move(kept);
   return result;
+}
+
+std::int64_t NowS() {
+  return std::chrono::duration_cast<std::chrono::seconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
 }
 
 HttpResponse FilterError(std::string text) {
@@ -191,8 +195,9 @@ HttpResponse AnswerFilter(const ExtenderContext& context, std::string_view body)
     context.metrics.CountRejections(reason, static_cast<std::uint64_t>(nodes));
   }
   LogFilter(*pod, verdicts);
-  auto response =
-      JsonAnswer(Print(ToResult(*args, *node_names, verdicts, *pod, context.policy.refusals)));
+  const auto preemptable = PreemptableRefusals(*snapshot, *pod, *node_names, verdicts,
+                                               context.policy, kPrefilter, NowS());
+  auto response = JsonAnswer(Print(ToResult(*args, *node_names, verdicts, preemptable)));
   const auto shared = std::make_shared<const Pod>(*std::move(pod));
   if (context.cluster != nullptr) {
     TellFiltered(*context.cluster, shared, *node_names, verdicts, refusals, snapshot);

@@ -31,8 +31,8 @@ std::vector<Verdict> Filter(const Snapshot& snapshot, const Pod& pod,
 std::vector<Verdict> Filter(const Snapshot& snapshot, const Pod& pod,
                             std::span<const std::string> node_names, EvaluationCache& cache);
 
-// Whether a refusal of `pod` by that node goes to FailedNodes (eviction may be tried) and not to
-// FailedAndUnresolvableNodes.
+// Whether a refusal of `pod` by that node may go to FailedNodes (eviction may be tried) and not to
+// FailedAndUnresolvableNodes, as far as its reason says.
 bool IsPreemptable(Reason reason, const Pod& pod, std::string_view node_name, Refusals refusals);
 
 inline constexpr std::int64_t kScoreMax = 10;  // MaxExtenderPriority
@@ -84,6 +84,16 @@ std::vector<PreemptionCandidate> Preempt(const Snapshot& snapshot, const Pod& po
                                          std::span<const PreemptionCandidate> candidates,
                                          const Policy& policy, Prefilter prefilter,
                                          std::int64_t now_s);
+
+// Which refusals go to FailedNodes, by name. What IsPreemptable() allows, and `pod` would fit there
+// by devices, isolation and quota once all had left that Preempt() may evict for it: of those who
+// may never go (priority, bands, time to run, tenants, gangs, unknown devices) it expects nothing.
+// A nominated node is not asked: its victims may be gone already. `verdicts`: of Filter() for those
+// names.
+std::vector<bool> PreemptableRefusals(const Snapshot& snapshot, const Pod& pod,
+                                      std::span<const std::string> node_names,
+                                      std::span<const Verdict> verdicts, const Policy& policy,
+                                      Prefilter prefilter, std::int64_t now_s);
 
 // Whether the pod had better wait for the node that it is nominated to than preempt elsewhere: it
 // fits there once every pod of lower priority has left, and its nomination has not lapsed. For a

@@ -2,10 +2,14 @@
 #include <limits>
 #include <optional>
 #include <tuple>
+#include <utility>
 
+#include "scheduler/checked_shape.h"
 #include "scheduler/decision.h"
 #include "scheduler/expected_node.h"
 #include "scheduler/isolation.h"
+#include "scheduler/node_victims.h"
+#include "scheduler/preemptor.h"
 #include "scheduler/quota_check.h"
 #include "scheduler/victim_finder.h"
 
@@ -67,7 +71,39 @@ bool FitsWithout(const Snapshot& snapshot, const Node& node, const Pod& pod, Lea
          CheckQuotaOn(node, without, snapshot, pod, policy, prefilter).fits();
 }
 
+bool CouldMakeRoom(Preemptor& preemptor, const Node& current, const Policy& policy,
+                   Prefilter prefilter) {
+  const Pod& pod = preemptor.pod();
+  const bool has_lower = std::ranges::any_of(
+      current.holders, [&](const Holder& holder) { return holder.pod->priority < pod.priority; });
+  if (!has_lower) return false;  // mostly so, and soon seen
+  const std::optional<Node> expected = WithExpected(preemptor.snapshot(), current, pod);
+  const Node& node = expected ? *expected : current;
+  auto shape = CheckedShape(node, pod, policy, prefilter);
+  return shape && NodeVictims(preemptor, node, *std::move(shape)).CouldSuffice();
+}
+
 }  // namespace
+
+std::vector<bool> PreemptableRefusals(const Snapshot& snapshot, const Pod& pod,
+                                      std::span<const std::string> node_names,
+                                      std::span<const Verdict> verdicts, const Policy& policy,
+                                      Prefilter prefilter, std::int64_t now_s) {
+  std::vector<bool> preemptable(node_names.size());
+  std::optional<Preemptor> preemptor;
+  for (std::size_t i = 0; i < node_names.size(); ++i) {
+    const std::string& name = node_names[i];
+    if (verdicts[i].fits() || !IsPreemptable(verdicts[i].reason, pod, name, policy.refusals)) {
+      continue;
+    }
+    preemptable[i] = name == pod.nominated_node_name;
+    const Node* node = snapshot.FindNode(name);
+    if (preemptable[i] || node == nullptr) continue;
+    if (!preemptor) preemptor.emplace(snapshot, pod, policy, now_s);
+    preemptable[i] = CouldMakeRoom(*preemptor, *node, policy, prefilter);
+  }
+  return preemptable;
+}
 
 std::vector<PreemptionCandidate> Preempt(const Snapshot& snapshot, const Pod& pod,
                                          std::span<const PreemptionCandidate> candidates,

@@ -368,15 +368,21 @@ TEST(ConformanceTest, Case34ANominatedPodIsFilteredOnItsNodeThenOnAll) {
 }
 
 // Preemptable refusals are for schedulers that ask the preempt verb about them; what no eviction
-// cures stays unresolvable.
+// cures stays unresolvable, and what none that may be would.
 TEST(ConformanceTest, Case34PolicySaysWhereARefusalGoes) {
   scheduler::Policy policy;
   policy.refusals = scheduler::Refusals::kPreemptable;
   ExtenderWorld world(FiveNodes(), policy);
-  const json answer =
-      world.Json("/v1/filter", NamesBody(PodJson("p nvidia.com/gpu=3"), {"full", "half"}));
-  EXPECT_EQ(answer["FailedNodes"], (json{{"half", kGpusTaken}}));
-  EXPECT_EQ(answer["FailedAndUnresolvableNodes"], (json{{"full", kExceedsNode}}));
+  const auto ask = [&](const std::string& pod) {
+    return world.Json("/v1/filter", NamesBody(PodJson(pod), {"full", "half"}));
+  };
+  const json high = ask("p nvidia.com/gpu=3 priority=200");
+  EXPECT_EQ(high["FailedNodes"], (json{{"half", kGpusTaken}}));
+  EXPECT_EQ(high["FailedAndUnresolvableNodes"], (json{{"full", kExceedsNode}}));
+  const json low = ask("p nvidia.com/gpu=3");
+  EXPECT_EQ(low["FailedNodes"], json::object());
+  EXPECT_EQ(low["FailedAndUnresolvableNodes"],
+            (json{{"full", kExceedsNode}, {"half", kGpusTaken}}));
 }
 
 TEST(ConformanceTest, Case35BindKnowsAPodOfTheStateWithoutFilterOrPrioritize) {
