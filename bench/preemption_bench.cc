@@ -2,7 +2,8 @@
 //   offcut-bench-preemption [--benchmark_filter=...]
 // `count`: static instances, known by count. `place`: GPUs whose starts are known; a 3g.20gb wants
 // one half of one of them. `tenants`: the same with 1,000 tenants, one of which has no more than
-// its guarantee and takes from those that borrow.
+// its guarantee and takes from those that borrow. `SortRefusals`: what filter asks beside, where
+// refusals may lead to preemption.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -150,6 +151,17 @@ std::size_t Answer(const World& world, const Pod& pod, const scheduler::Policy& 
   return answered;
 }
 
+double MillisSince(std::chrono::steady_clock::time_point start) {
+  const std::chrono::duration<double, std::milli> passed = std::chrono::steady_clock::now() - start;
+  return passed.count();
+}
+
+void Report(std::vector<double> millis, benchmark::State& state) {
+  std::ranges::sort(millis);
+  state.counters["p50_ms"] = millis[millis.size() / 2];
+  state.counters["p99_ms"] = millis[millis.size() * 99 / 100];
+}
+
 // Arguments: candidate nodes.
 void AnswerPreempt(benchmark::State& state, Known known, bool has_tenants) {
   const World world = WorldOf(static_cast<int>(state.range(0)), known, has_tenants);
@@ -159,30 +171,47 @@ void AnswerPreempt(benchmark::State& state, Known known, bool has_tenants) {
   for ([[maybe_unused]] auto _ : state) {  // NOLINT(clang-analyzer-deadcode.DeadStores)
     const auto start = std::chrono::steady_clock::now();
     const std::size_t answered = Answer(world, pod, policy, known);
-    const std::chrono::duration<double, std::milli> passed =
-        std::chrono::steady_clock::now() - start;
-    millis.push_back(passed.count());
+    millis.push_back(MillisSince(start));
     if (answered != world.candidates.size()) return state.SkipWithError("a node is left out");
   }
-  std::ranges::sort(millis);
-  state.counters["p50_ms"] = millis[millis.size() / 2];
-  state.counters["p99_ms"] = millis[millis.size() * 99 / 100];
+  Report(std::move(millis), state);
 }
 
-BENCHMARK_CAPTURE(AnswerPreempt, count, Known::kByCount, false)
-    ->Arg(25)
-    ->Arg(100)
-    ->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(AnswerPreempt, count_tenants, Known::kByCount, true)
-    ->Arg(100)
-    ->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(AnswerPreempt, place, Known::kByPlace, false)
-    ->Arg(25)
-    ->Arg(100)
-    ->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(AnswerPreempt, place_tenants, Known::kByPlace, true)
-    ->Arg(100)
-    ->Unit(benchmark::kMillisecond);
+void Candidates(benchmark::internal::Benchmark* bench) {
+  for (const int nodes : {25, 50, 100}) bench->Arg(nodes);
+  bench->Unit(benchmark::kMillisecond);
+}
+
+BENCHMARK_CAPTURE(AnswerPreempt, count, Known::kByCount, false)->Apply(Candidates);
+BENCHMARK_CAPTURE(AnswerPreempt, count_tenants, Known::kByCount, true)->Apply(Candidates);
+BENCHMARK_CAPTURE(AnswerPreempt, place, Known::kByPlace, false)->Apply(Candidates);
+BENCHMARK_CAPTURE(AnswerPreempt, place_tenants, Known::kByPlace, true)->Apply(Candidates);
+
+// What filter asks of nodes that refuse a pod, where refusals may lead to preemption.
+void SortRefusals(benchmark::State& state, bool has_tenants) {
+  const World world = WorldOf(static_cast<int>(state.range(0)), Known::kByCount, has_tenants);
+  scheduler::Policy policy;
+  policy.refusals = scheduler::Refusals::kPreemptable;
+  const Pod pod = Newcomer(Known::kByCount);
+  std::vector<std::string> names;
+  names.reserve(world.candidates.size());
+  for (const auto& candidate : world.candidates) names.push_back(candidate.node_name);
+  const auto verdicts = Filter(world.snapshot, pod, names, policy, kPrefilter);
+  std::vector<double> millis;
+  for ([[maybe_unused]] auto _ : state) {  // NOLINT(clang-analyzer-deadcode.DeadStores)
+    const auto start = std::chrono::steady_clock::now();
+    const auto preemptable =
+        PreemptableRefusals(world.snapshot, pod, names, verdicts, policy, kPrefilter, kNowS);
+    millis.push_back(MillisSince(start));
+    if (std::ranges::count(preemptable, true) != state.range(0)) {
+      return state.SkipWithError("a node is left out");
+    }
+  }
+  Report(std::move(millis), state);
+}
+
+BENCHMARK_CAPTURE(SortRefusals, count, false)->Apply(Candidates);
+BENCHMARK_CAPTURE(SortRefusals, count_tenants, true)->Apply(Candidates);
 
 }  // namespace
 }  // namespace offcut::bench
