@@ -4,6 +4,7 @@
 #include <cassert>
 #include <set>
 #include <string>
+#include <utility>
 
 namespace offcut::binpack {
 namespace {
@@ -35,8 +36,14 @@ void KeepLargest(std::vector<Entry>& entries) {
   entries = std::move(kept);
 }
 
+// A node reports its GPUs' profiles, and a pod may ask for all of them: 16 of one slice each would
+// be arranged in 16! ways. What fits after a start is the same for equal counts before it, so each
+// such state is looked at once; a GPU with more of them than this is given up. Those that are built
+// in have some thousands at most.
+constexpr std::size_t kStatesMax = 16 * kServedCountsMax;
+
 // Enumerates what one GPU can serve beside its instances. Instances are added in ascending order of
-// start, so that each set is met once.
+// start.
 class Services {
  public:
   Services(const GpuModel& model, std::span<const ProfileCount> wanted) : model_(model) {
@@ -46,15 +53,22 @@ class Services {
     }
   }
 
-  std::vector<Service> Enumerate(const MigRoom& room) {
+  // nullopt: given up.
+  std::optional<std::vector<Service>> Enumerate(const MigRoom& room) {
     counts_.assign(limits_.size(), 0);
     Descend(room, 0);
+    if (IsGivenUp()) return std::nullopt;
     KeepLargest(services_);
     return std::move(services_);
   }
 
  private:
+  bool IsGivenUp() const {
+    return visited_.size() > kStatesMax || services_.size() > kServedCountsMax;
+  }
+
   void Descend(const MigRoom& room, int first_start) {
+    if (IsGivenUp() || !visited_.emplace(first_start, counts_).second) return;
     bool is_maximal = true;
     for (std::size_t i = 0; i < profiles_.size(); ++i) {
       if (profiles_[i] < 0 || counts_[i] == limits_[i]) continue;
@@ -79,6 +93,7 @@ class Services {
   Counts limits_;
   Counts counts_;
   std::vector<MigInstance> instances_;
+  std::set<std::pair<int, Counts>> visited_;  // by the first start that is left
   std::set<Counts> seen_;
   std::vector<Service> services_;
 };
@@ -178,7 +193,8 @@ std::optional<std::vector<Piece>> PlaceJointly(const NodeState& node, std::span<
     const auto* mig = std::get_if<MigGpu>(&gpu.state);
     if (mig == nullptr || gpu.model == nullptr) continue;
     auto services = Services(*gpu.model, wanted).Enumerate(RoomOf(*gpu.model, *mig));
-    steps.push_back(Combine(index, std::move(services), before, wanted));
+    if (!services) return std::nullopt;
+    steps.push_back(Combine(index, *std::move(services), before, wanted));
     before = steps.back().served;
     if (before.size() > kServedCountsMax) return std::nullopt;
     const auto reached = std::ranges::find(before, goal, &Served::counts);

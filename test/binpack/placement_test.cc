@@ -1,9 +1,12 @@
 #include "binpack/placement.h"
 
 #include <algorithm>
+#include <memory>
 #include <random>
 #include <set>
 #include <sstream>
+#include <string>
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -230,6 +233,25 @@ TEST(PlacementTest, BoundsWhatItEnumerates) {
     return true;
   });
   EXPECT_LE(visited, kPlacementsMax);
+}
+
+// Sixteen slices, and 40 profiles of one each: one of each of sixteen could stand in 16! orders.
+// What is given up does not fit; what is asked for in earnest does.
+TEST(PlacementTest, EndsWhereANodeReportsMoreProfilesThanCanBeArranged) {
+  GpuModel model{.name = "odd", .compute_slices = 16, .memory_slices = 16};
+  RequestShape all;
+  for (int i = 0; i < 40; ++i) {
+    MigProfile profile{.name = "p" + std::to_string(i), .compute_slices = 1, .memory_slices = 1};
+    for (int start = 0; start < 16; ++start) profile.starts.push_back(start);
+    all.profiles.push_back({profile.name, 16});
+    model.profiles.push_back(std::move(profile));
+  }
+  NodeState node = MigNode("A100-40GB", {"", ""});
+  const auto shared = std::make_shared<const GpuModel>(std::move(model));
+  for (Gpu& gpu : node.gpus) gpu.model = shared;
+  EXPECT_EQ(FindObstacle(node, all), Obstacle::kNeverFits);
+  EXPECT_EQ(FindObstacle(node, Profiles("16 x p0, 8 x p1")), Obstacle::kNone);
+  EXPECT_EQ(FindObstacle(node, Profiles("30 x p0, 3 x p1")), Obstacle::kNeverFits);
 }
 
 // -- Properties -----------------------------------------------------------------------------------
