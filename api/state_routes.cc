@@ -48,7 +48,10 @@ std::string_view NameOf(scheduler::OfferKind kind) {
     case scheduler::OfferKind::kSlots:
       return "slot";
     case scheduler::OfferKind::kInstances:
+    case scheduler::OfferKind::kPlacedInstances:
       return "mig";
+    case scheduler::OfferKind::kFullShares:
+      return "fraction";
   }
   assert(false);
   return "";

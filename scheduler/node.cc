@@ -21,7 +21,17 @@ int ToInt(std::int64_t count) {
   return static_cast<int>(std::min<std::int64_t>(count, std::numeric_limits<int>::max()));
 }
 
-void AddToShape(const Offer& offer, std::int64_t count, RequestShape& shape) {
+void AddProfile(const std::string& name, std::int64_t count, RequestShape& shape) {
+  const auto known = std::ranges::find(shape.profiles, name, &binpack::ProfileCount::profile);
+  if (known == shape.profiles.end()) {
+    shape.profiles.push_back({name, ToInt(count)});
+  } else {
+    known->count = ToInt(std::int64_t{known->count} + ToInt(count));
+  }
+}
+
+void AddToShape(const Offer& offer, std::int64_t count, const NodeState& devices,
+                RequestShape& shape) {
   switch (offer.kind) {
     case OfferKind::kWholeGpus:
       shape.whole_gpus = ToInt(std::int64_t{shape.whole_gpus} + count);
@@ -31,6 +41,15 @@ void AddToShape(const Offer& offer, std::int64_t count, RequestShape& shape) {
       break;
     case OfferKind::kInstances:
       shape.pool_units.push_back({offer.pool, ToInt(count)});
+      break;
+    case OfferKind::kPlacedInstances:
+      AddProfile(offer.profile, count, shape);
+      break;
+    case OfferKind::kFullShares:
+      // No two of them fit on one GPU, so it makes no difference which container asks for them. And
+      // a search takes each on its own: one more than there are is as good as any larger number.
+      shape.fractions.push_back(
+          {.gpus = ToInt(std::min<std::int64_t>(count, std::ssize(devices.gpus) + 1))});
       break;
   }
 }
@@ -47,6 +66,7 @@ bool AnyContainerAsksForMoreThanOne(const Pod& pod, std::string_view resource) {
 NodeShape ShapeOfDevices(const Inventory& inventory, const Pod& pod) {
   NodeShape result;
   const bool is_unshared = !pod.request.fractions.empty() && !inventory.serves_fractions;
+  if (inventory.serves_fractions) result.shape.fractions = pod.request.fractions;
   for (const ResourceCount& asked :
        is_unshared ? pod.request.unshared_devices : pod.request.devices) {
     const Offer* offer = FindOffer(inventory, asked.resource);
@@ -54,19 +74,13 @@ NodeShape ShapeOfDevices(const Inventory& inventory, const Pod& pod) {
       result.missing.push_back(asked.resource);
       continue;
     }
-    AddToShape(*offer, asked.count, result.shape);
+    AddToShape(*offer, asked.count, inventory.devices, result.shape);
     if (!result.mismatch && offer->one_per_container &&
         AnyContainerAsksForMoreThanOne(pod, asked.resource)) {
       result.mismatch = Reason::kSlotsPerContainer;
     }
   }
-  if (!pod.request.fractions.empty()) {
-    if (inventory.serves_fractions) {
-      result.shape.fractions = pod.request.fractions;
-    } else if (!result.mismatch) {
-      result.mismatch = Reason::kFractionsNotServed;
-    }
-  }
+  if (is_unshared && !result.mismatch) result.mismatch = Reason::kFractionsNotServed;
   return result;
 }
 
@@ -135,8 +149,9 @@ bool IsShare(const NodeState& devices, const Piece& piece, const binpack::Fracti
 
 bool IsInstanceOf(const NodeState& devices, const Piece& piece, std::string_view profile) {
   if (piece.kind != PieceKind::kInstance) return false;
-  const auto& model = devices.gpus[static_cast<std::size_t>(piece.gpu)].model;
-  return model->profiles[static_cast<std::size_t>(piece.profile)].name == profile;
+  // By index: what a pod asks for may be an alias.
+  return devices.gpus[static_cast<std::size_t>(piece.gpu)].model->FindProfile(profile) ==
+         piece.profile;
 }
 
 // Whether the pieces, which stand on GPUs that an agent shares, are the shape's instances and
@@ -291,6 +306,18 @@ class Hash {
   std::uint64_t value_ = 0;
 };
 
+// Models may share a name, and have the profiles that their GPUs report.
+void AddGeometry(const binpack::GpuModel& model, Hash& hash) {
+  hash.Add(static_cast<std::uint64_t>(model.memory_slices));
+  hash.Add(static_cast<std::uint64_t>(model.compute_slices));
+  for (const binpack::MigProfile& profile : model.profiles) {
+    hash.Add(profile.name);
+    hash.Add(static_cast<std::uint64_t>(profile.memory_slices));
+    hash.Add(static_cast<std::uint64_t>(profile.compute_slices));
+    hash.Add(static_cast<std::uint64_t>(profile.memory_mib));
+  }
+}
+
 // All that ExpectCharge() reads, and what leads to it.
 std::uint64_t ChargeKeyOf(const Inventory& inventory) {
   Hash hash;
@@ -298,10 +325,16 @@ std::uint64_t ChargeKeyOf(const Inventory& inventory) {
     hash.Add(offer.resource);
     hash.Add(static_cast<std::uint64_t>(offer.kind));
     hash.Add(static_cast<std::uint64_t>(offer.pool));
+    hash.Add(offer.profile);
   }
+  const binpack::GpuModel* added = nullptr;
   for (const binpack::Gpu& gpu : inventory.devices.gpus) {
     hash.Add(gpu.product);
     if (gpu.model != nullptr) hash.Add(gpu.model->name);
+    if (std::holds_alternative<binpack::MigGpu>(gpu.state) && gpu.model.get() != added) {
+      added = gpu.model.get();
+      AddGeometry(*added, hash);
+    }
     hash.Add(static_cast<std::uint64_t>(gpu.memory_mib));
     hash.Add(gpu.state.index());
     const auto* shared = std::get_if<binpack::SharedGpu>(&gpu.state);

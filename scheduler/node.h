@@ -26,14 +26,22 @@
 
 namespace offcut::scheduler {
 
-enum class OfferKind { kWholeGpus, kSlots, kInstances };
+enum class OfferKind {
+  kWholeGpus,
+  kSlots,
+  kInstances,        // of a pool, which nobody but the kubelet tells apart
+  kPlacedInstances,  // of a profile: we choose the GPU and the start, and its agent makes them
+  kFullShares,       // of all of a GPU's memory: what a GPU that an agent shares is, unless less is
+                     // asked for
+};
 
-// What one unit of an advertised extended resource is on this node.
+// What one unit of an extended resource is on this node.
 struct Offer {
   std::string resource;  // "nvidia.com/gpu"
   OfferKind kind = OfferKind::kWholeGpus;
   int pool = -1;                   // kInstances: index in NodeState::pools
   bool one_per_container = false;  // the device plugin fails containers that ask for more
+  std::string profile = {};        // kPlacedInstances: a name, or an alias, of the GPUs' models
   bool operator==(const Offer&) const = default;
 };
 

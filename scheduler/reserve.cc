@@ -24,8 +24,9 @@ OfferKind OfferKindOf(const Piece& piece) {
     case PieceKind::kSlot:
       return OfferKind::kSlots;
     case PieceKind::kInstance:
+      return piece.pool >= 0 ? OfferKind::kInstances : OfferKind::kPlacedInstances;
     case PieceKind::kFraction:
-      return OfferKind::kInstances;
+      return OfferKind::kFullShares;
   }
   assert(false);
   return OfferKind::kWholeGpus;
@@ -53,12 +54,20 @@ std::deque<std::string> ContainersOf(const Pod& pod, std::string_view resource) 
   return names;
 }
 
+bool IsUnitOf(const Piece& piece, const Offer& offer, const binpack::NodeState& devices) {
+  if (offer.kind != OfferKindOf(piece) || offer.pool != piece.pool) return false;
+  return offer.kind != OfferKind::kPlacedInstances ||
+         At(devices.gpus, piece.gpu).model->FindProfile(offer.profile) == piece.profile;
+}
+
 // Hands out container names to pieces, in the pieces' order.
 class ContainerNames {
  public:
-  ContainerNames(const Inventory& inventory, const Pod& pod) {
+  // The inventory must outlive it.
+  ContainerNames(const Inventory& inventory, const Pod& pod) : devices_(inventory.devices) {
+    names_.reserve(inventory.offers.size());
     for (const Offer& offer : inventory.offers) {
-      names_.push_back({offer.kind, offer.pool, ContainersOf(pod, offer.resource)});
+      names_.push_back({&offer, ContainersOf(pod, offer.resource)});
     }
     for (const ContainerRequest& container : pod.containers) {
       if (!container.fraction) continue;
@@ -68,29 +77,28 @@ class ContainerNames {
   }
 
   std::string Next(const Piece& piece) {
-    if (piece.kind == PieceKind::kFraction) return Take(fractions_);
+    // Those that ask for less than a full share come first.
+    if (piece.kind == PieceKind::kFraction && !fractions_.empty()) return Take(fractions_);
     for (Entry& entry : names_) {
-      if (entry.kind == OfferKindOf(piece) && entry.pool == piece.pool && !entry.names.empty()) {
-        return Take(entry.names);
-      }
+      if (!entry.names.empty() && IsUnitOf(piece, *entry.offer, devices_)) return Take(entry.names);
     }
     return {};
   }
 
  private:
   struct Entry {
-    OfferKind kind;
-    int pool;
+    const Offer* offer;
     std::deque<std::string> names;
   };
 
+  // Requires: there is one.
   static std::string Take(std::deque<std::string>& names) {
-    if (names.empty()) return {};
     std::string name = std::move(names.front());
     names.pop_front();
     return name;
   }
 
+  const binpack::NodeState& devices_;
   std::vector<Entry> names_;
   std::deque<std::string> fractions_;
 };

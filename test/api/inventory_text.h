@@ -46,6 +46,8 @@ inline std::string OfferText(const scheduler::Offer& offer) {
   if (offer.kind == scheduler::OfferKind::kWholeGpus) text += "=whole";
   if (offer.kind == scheduler::OfferKind::kSlots) text += "=slots";
   if (offer.kind == scheduler::OfferKind::kInstances) text += "=pool" + std::to_string(offer.pool);
+  if (offer.kind == scheduler::OfferKind::kPlacedInstances) text += "=placed " + offer.profile;
+  if (offer.kind == scheduler::OfferKind::kFullShares) text += "=full shares";
   if (offer.one_per_container) text += " one each";
   return text;
 }
