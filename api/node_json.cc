@@ -33,6 +33,8 @@ constexpr std::string_view kLabelPrefix = "nvidia.com/";
 constexpr std::string_view kMigMark = "-MIG-";
 constexpr std::string_view kMigInvalid = "-MIG-INVALID";
 constexpr std::string_view kSharedProduct = "-SHARED";
+constexpr std::string_view kStockAgent = "nvidia";
+constexpr std::string_view kHamiAgent = "hami";
 
 // Units of one of our resources.
 struct Units {
@@ -304,8 +306,99 @@ void ReadPluginDevices(NodeReader& reader) {
   }
 }
 
-std::expected<void, Error> ReadHamiDevices(std::string_view annotation, std::string_view cordoned,
-                                           NodeReader& reader) {
+// Whether the text can be a label's value, but for the empty one, and so what follows the '/' of a
+// resource's name.
+bool IsLabelValue(std::string_view text) {
+  constexpr std::size_t bytes_max = 63;
+  const auto is_alphanumeric = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+  };
+  return !text.empty() && text.size() <= bytes_max && is_alphanumeric(text.front()) &&
+         is_alphanumeric(text.back()) && std::ranges::all_of(text, [&](char c) {
+           return is_alphanumeric(c) || c == '-' || c == '_' || c == '.';
+         });
+}
+
+// Who gives pods of the node what is on record for them; empty: nobody. What is wrong with the
+// label makes the node no less known: only then are its holders' devices.
+std::string_view AgentOf(const NodeReader& reader) {
+  const std::string_view agent = reader.labels.Entry(kAgentLabel).value_or("");
+  if (agent.empty()) return {};
+  if (!IsLabelValue(agent)) {
+    reader.Warn("label " + std::string(kAgentLabel) + " does not count: it is no label value");
+    return {};
+  }
+  // These two choose devices themselves, and what they are called must not suggest otherwise.
+  if (agent == kStockAgent || agent == kHamiAgent) {
+    reader.Warn("label " + std::string(kAgentLabel) + " does not count: " + std::string(agent) +
+                " does not read our records");
+    return {};
+  }
+  return agent;
+}
+
+// The spelling of ProfileName(), back.
+std::string ProfileResource(const ResourceNames& names, std::string profile) {
+  std::ranges::replace(profile, '+', '.');
+  return names.mig_prefix + profile;
+}
+
+// What the agent makes: an instance of each profile, by each name, of the GPUs in MIG mode.
+void OfferProfiles(NodeReader& reader) {
+  std::map<std::string, std::string> profiles;  // by resource
+  const auto offer = [&](const std::string& profile) {
+    const std::string resource = ProfileResource(reader.names, profile);
+    if (!IsLabelValue(std::string_view(resource).substr(resource.find('/') + 1))) {
+      reader.Warn("a MIG profile has a name that no resource can have; no pod can ask for it");
+    } else if (const auto& kept = profiles.try_emplace(resource, profile).first->second;
+               kept != profile) {
+      reader.Warn("two MIG profiles would be " + resource + "; it is " + kept);
+    }
+  };
+  const GpuModel* last = nullptr;
+  for (const Gpu& gpu : reader.Target().devices.gpus) {
+    if (!std::holds_alternative<binpack::MigGpu>(gpu.state) || gpu.model.get() == last) continue;
+    last = gpu.model.get();
+    for (const binpack::MigProfile& profile : last->profiles) offer(profile.name);
+    for (const auto& [alias, profile] : last->profile_aliases) offer(alias);
+  }
+  // What is advertised beside them is ours as well, and not for others to serve (DRA). No GPU has
+  // such a profile.
+  for (const auto& [resource, units] : reader.units) {
+    if (!resource.starts_with(reader.names.mig_prefix)) continue;
+    profiles.try_emplace(
+        resource, ProfileName(std::string_view(resource).substr(reader.names.mig_prefix.size())));
+  }
+  std::string counted;
+  for (const auto& [resource, profile] : profiles) {
+    reader.Target().offers.push_back(
+        {.resource = resource, .kind = OfferKind::kPlacedInstances, .profile = profile});
+    const auto& ignored = reader.names.ignored_by_scheduler;
+    const bool is_counted = std::ranges::find(ignored, resource) == ignored.end();
+    if (is_counted && !reader.units.contains(resource)) counted += " " + resource;
+  }
+  if (!counted.empty()) {
+    reader.Warn(
+        "kube-scheduler counts what resources.ignoredByScheduler does not name, and offers "
+        "the node to no pod that asks for one of:" +
+        counted);
+  }
+}
+
+void OpenForAgent(std::string_view agent, NodeReader& reader) {
+  Inventory& inventory = reader.Target();
+  inventory.agent = agent;
+  OfferProfiles(reader);
+  for (const std::string& resource :
+       {reader.names.gpu, reader.names.gpu + reader.names.shared_suffix}) {
+    if (!reader.units.contains(resource)) continue;
+    inventory.offers.push_back({.resource = resource, .kind = OfferKind::kFullShares});
+  }
+  std::ranges::sort(inventory.offers, {}, &Offer::resource);
+}
+
+std::expected<void, Error> ReadRegister(std::string_view annotation, std::string_view cordoned,
+                                        NodeReader& reader) {
   std::expected<HamiRegister, Error> parsed = ParseHamiRegister(annotation, cordoned);
   if (!parsed) {
     return std::unexpected(Error{parsed.error().kind, "metadata.annotations[\"" +
@@ -313,7 +406,7 @@ std::expected<void, Error> ReadHamiDevices(std::string_view annotation, std::str
                                                           "\"]: " + parsed.error().message});
   }
   Inventory& inventory = reader.Target();
-  inventory.agent = "hami";
+  inventory.agent = kHamiAgent;
   inventory.serves_fractions = true;
   inventory.devices.picker = binpack::DevicePicker::kScheduler;
   inventory.devices.gpus = std::move(parsed->gpus);
@@ -323,7 +416,10 @@ std::expected<void, Error> ReadHamiDevices(std::string_view annotation, std::str
   if (units == reader.units.end() || units->second.allocatable == 0) {
     for (Gpu& gpu : inventory.devices.gpus) gpu.health = binpack::GpuHealth::kUnhealthy;
   }
-  if (!inventory.closed || inventory.closed == Reason::kNodeCordoned) {
+  const std::string_view agent = AgentOf(reader);
+  if (!agent.empty()) {
+    OpenForAgent(agent, reader);
+  } else if (!inventory.closed || inventory.closed == Reason::kNodeCordoned) {
     inventory.closed = Reason::kNodeAgentUnsupported;
   }
   return {};
@@ -358,9 +454,13 @@ std::expected<void, Error> ReadNode(const JsonObject& root, const ResourceNames&
   spec.ForEach("taints", kTaintsMax, [&](const JsonObject& taint) {
     if (taint.String("effect") == "PreferNoSchedule") inventory.prefers_no_schedule = true;
   });
-  const auto hami = annotations.Entry(kHamiRegisterAnnotation);
-  if (hami) {
-    return ReadHamiDevices(*hami, annotations.Entry(kHamiCordonAnnotation).value_or(""), reader);
+  const auto registered = annotations.Entry(kHamiRegisterAnnotation);
+  if (registered) {
+    return ReadRegister(*registered, annotations.Entry(kHamiCordonAnnotation).value_or(""), reader);
+  }
+  if (labels.Entry(kAgentLabel)) {
+    reader.Warn("label " + std::string(kAgentLabel) + " does not count without annotation " +
+                std::string(kHamiRegisterAnnotation));
   }
   ReadPluginDevices(reader);
   return {};

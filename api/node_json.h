@@ -4,7 +4,8 @@
 // What surprises: the device plugin's resource names say how much there is, and the labels of GPU
 // feature discovery only what it is; where the two disagree, as they do while a plugin restarts,
 // the amounts win. Which GPU carries a MIG instance is in neither.
-// On a node that HAMi runs, its annotation alone says what there is.
+// On a node with HAMi's register annotation that alone says what there is; the label
+// `offcut.dev/agent` says that an agent there gives pods what is on record for them.
 // Source: NVIDIA device plugin and GPU feature discovery v0.20; HAMi 2.10; the capacity type by the
 // labels of EKS, GKE, AKS and Karpenter.
 // Pure.
@@ -24,6 +25,7 @@
 
 namespace offcut::api {
 
+inline constexpr std::string_view kAgentLabel = "offcut.dev/agent";
 inline constexpr int kSlotsPerGpuMax = 1024;  // replicas of a GPU or of an instance
 inline constexpr std::size_t kPoolsPerNodeMax = 64;
 inline constexpr int kUnitsPerPoolMax = 64 * 1024;
@@ -41,8 +43,9 @@ struct ParsedNode {
 //
 // Allocatable units are offered; what capacity has beyond them is unhealthy, and stands last.
 // Labels and taints (`marks`) that cannot be read are a warning: no pod is known to suit them then.
-// `closed` is, where several hold, the first of: MIG-INVALID, reconfiguring, on HAMi nodes
-// kNodeAgentUnsupported, and cordoned, which is no matter to every pod.
+// `closed` is, where several hold, the first of: MIG-INVALID, reconfiguring, on nodes with a
+// register annotation and no good kAgentLabel kNodeAgentUnsupported, and cordoned, which is no
+// matter to every pod.
 std::expected<ParsedNode, Error> ParseNode(simdjson::dom::element element,
                                            const scheduler::ResourceNames& names);
 

@@ -93,11 +93,13 @@ TEST(KubeSchedulerConfigTest, SaysWhatKubeSchedulerIgnoresAsThePolicyDoes) {
   EXPECT_THAT(resources, Contains(ManagedResource{"nvidia.com/gpumem", true}));
   scheduler::Policy policy;
   policy.resources.gpu_cores = "gpu.example.com/cores";
-  policy.resources.ignored_by_scheduler = {"gpu.example.com/other"};
+  policy.resources.ignored_by_scheduler = {"gpu.example.com/other", "nvidia.com/mig-3g.20gb"};
   const auto renamed = ManagedResources(policy.resources);
   EXPECT_THAT(renamed, Contains(ManagedResource{"gpu.example.com/cores", false}));
   EXPECT_THAT(renamed, Contains(ManagedResource{"gpu.example.com/other", true}));
   EXPECT_THAT(renamed, Contains(ManagedResource{"nvidia.com/gpumem", false}));
+  EXPECT_THAT(renamed, Contains(ManagedResource{"nvidia.com/mig-3g.20gb", true}));
+  EXPECT_THAT(renamed, Contains(ManagedResource{"nvidia.com/mig-1g.5gb", false}));
   EXPECT_THAT(TextOf({}, policy),
               HasSubstr("- {name: gpu.example.com/other, ignoredByScheduler: true}\n"));
 }

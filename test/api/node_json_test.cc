@@ -1,8 +1,12 @@
 #include "api/node_json.h"
 
 #include <map>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "api/hami_register.h"
@@ -13,10 +17,15 @@
 namespace offcut::api {
 namespace {
 
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using testing::FileText;
+using ::testing::HasSubstr;
 using testing::InventoryText;
 using testing::JsonString;
 using testing::NodeFromText;
+using ::testing::Not;
 
 using Texts = std::map<std::string, std::string>;
 
@@ -36,13 +45,19 @@ struct NodeText {
   Texts capacity = {};  // empty: as allocatable
   Texts annotations = {};
   std::string spec = "{}";
+  std::optional<std::string> agent = {};  // label offcut.dev/agent
 
   std::string Json() const {
-    return R"({"metadata": {"name": "n1", "labels": )" + JsonMap(labels, "nvidia.com/") +
-           R"(, "annotations": )" + JsonMap(annotations) + R"(}, "spec": )" + spec +
-           R"(, "status": {"allocatable": )" + JsonMap(allocatable, "nvidia.com/") +
-           R"(, "capacity": )" + JsonMap(capacity.empty() ? allocatable : capacity, "nvidia.com/") +
-           "}}";
+    std::string all_labels = JsonMap(labels, "nvidia.com/");
+    if (agent) {
+      all_labels.pop_back();
+      all_labels +=
+          (labels.empty() ? "" : ", ") + JsonString(kAgentLabel) + ": " + JsonString(*agent) + "}";
+    }
+    return R"({"metadata": {"name": "n1", "labels": )" + all_labels + R"(, "annotations": )" +
+           JsonMap(annotations) + R"(}, "spec": )" + spec + R"(, "status": {"allocatable": )" +
+           JsonMap(allocatable, "nvidia.com/") + R"(, "capacity": )" +
+           JsonMap(capacity.empty() ? allocatable : capacity, "nvidia.com/") + "}}";
   }
 };
 
@@ -386,6 +401,123 @@ TEST(NodeJsonTest, LetsHamisAnnotationAloneSayWhatANodeHas) {
       "n1 [hami closed node.agent-unsupported fractions] | 2 x Tesla-T4 15360 MiB 100% for 10");
   EXPECT_EQ(parsed->inventory.devices.picker, binpack::DevicePicker::kScheduler);
   EXPECT_EQ(parsed->inventory.devices.gpus[1].uuid, "GPU-b");
+}
+
+// An A100 in MIG mode, with two of its profiles and one of media engines.
+constexpr std::string_view kMigA100 =
+    R"([{"id":"GPU-m","count":1,"devmem":40960,"devcore":100,"mode":"mig","health":true,)"
+    R"("type":"NVIDIA-NVIDIA A100-SXM4-40GB","migProfiles":[)"
+    R"({"name":"1g.5gb+me","memoryMB":4864,"sliceCount":1,"placements":[{"start":0,"size":1}]},)"
+    R"({"name":"1g.5gb","memoryMB":4864,"sliceCount":1,"placements":[{"start":0,"size":1}]},)"
+    R"({"name":"3g.20gb","memoryMB":19968,"sliceCount":3,)"
+    R"("placements":[{"start":0,"size":4},{"start":4,"size":4}]}]}])";
+
+NodeText AgentNode(std::string_view annotation, std::string agent = "dynamic-mig") {
+  NodeText node = HamiNode(annotation);
+  node.allocatable = {{"gpu", "1"}};
+  node.agent = std::move(agent);
+  return node;
+}
+
+scheduler::ResourceNames IgnoringProfiles() {
+  scheduler::ResourceNames names;
+  for (const std::string profile : {"1g.5gb", "1g.5gb.me", "3g.20gb"}) {
+    names.ignored_by_scheduler.push_back("nvidia.com/mig-" + profile);
+  }
+  return names;
+}
+
+TEST(NodeJsonTest, OpensANodeWhoseAgentObeysUsAndOffersWhatItsGpusCanBe) {
+  const auto parsed = NodeFromText(AgentNode(kMigA100).Json(), IgnoringProfiles());
+  ASSERT_TRUE(parsed);
+  EXPECT_EQ(InventoryText(parsed->inventory),
+            "n1 [dynamic-mig fractions] nvidia.com/gpu=full shares"
+            " nvidia.com/mig-1g.5gb=placed 1g.5gb nvidia.com/mig-1g.5gb.me=placed 1g.5gb+me"
+            " nvidia.com/mig-3g.20gb=placed 3g.20gb"
+            " | 1 x A100-SXM4-40GB 40960 MiB MIG (A100-40GB)");
+  EXPECT_EQ(parsed->inventory.devices.picker, binpack::DevicePicker::kScheduler);
+  EXPECT_EQ(TextOf(AgentNode(kTwoT4)),
+            "n1 [dynamic-mig fractions] nvidia.com/gpu=full shares"
+            " | 2 x Tesla-T4 15360 MiB 100% for 10");
+}
+
+TEST(NodeJsonTest, NamesProfilesAsThePolicyDoes) {
+  scheduler::ResourceNames names;
+  names.mig_prefix = "example.com/slice-";
+  EXPECT_THAT(TextOf(AgentNode(kMigA100), names),
+              HasSubstr(" example.com/slice-3g.20gb=placed 3g.20gb"));
+}
+
+// Whoever writes labels must not make a node's holders unknown, nor open what nobody serves. HAMi
+// and the stock device plugin choose devices themselves.
+TEST(NodeJsonTest, LeavesANodeClosedWhereTheAgentsNameIsNone) {
+  for (const std::string agent :
+       {"", "hami", "nvidia", "-x", "x.", "a b", "a/b", "\x7f", "\xc3\xa9"}) {
+    EXPECT_TRUE(TextOf(AgentNode(kMigA100, agent))
+                    .starts_with("n1 [hami closed node.agent-unsupported fractions] |"))
+        << agent;
+    const std::vector<std::string> warnings = WarningsOf(AgentNode(kTwoT4, agent));
+    EXPECT_EQ(warnings.size(), agent.empty() ? 0U : 1U) << agent;
+  }
+  EXPECT_TRUE(TextOf(AgentNode(kMigA100, std::string(64, 'a'))).starts_with("n1 [hami closed"));
+  EXPECT_TRUE(TextOf(AgentNode(kMigA100, std::string(63, 'a'))).starts_with("n1 [aaa"));
+}
+
+TEST(NodeJsonTest, AnAgentOpensNothingThatIsClosedOtherwise) {
+  NodeText node = AgentNode(kTwoT4);
+  node.spec = R"({"unschedulable": true})";
+  EXPECT_TRUE(TextOf(node).starts_with("n1 [dynamic-mig closed node.cordoned fractions]"));
+  node.labels = {{"mig.config.state", "pending"}};
+  EXPECT_TRUE(TextOf(node).starts_with("n1 [dynamic-mig closed node.reconfiguring fractions]"));
+}
+
+TEST(NodeJsonTest, TakesTheGpusOfADeadAgentForUnhealthy) {
+  NodeText node = AgentNode(kTwoT4);
+  node.allocatable = {{"gpu", "0"}};
+  node.capacity = {{"gpu", "1"}};
+  EXPECT_EQ(TextOf(node),
+            "n1 [dynamic-mig fractions] nvidia.com/gpu=full shares"
+            " | 2 x Tesla-T4 15360 MiB 100% for 10 unhealthy");
+}
+
+TEST(NodeJsonTest, AgentWithoutARegisterChangesNothing) {
+  const NodeText node{.labels = kA10, .allocatable = {{"gpu", "1"}}, .agent = "dynamic-mig"};
+  EXPECT_EQ(TextOf(node), "n1 [nvidia] nvidia.com/gpu=whole | 1 x A10 23028 MiB whole");
+  EXPECT_THAT(WarningsOf(node),
+              ElementsAre("node n1: label offcut.dev/agent does not count without annotation"
+                          " hami.io/node-nvidia-register"));
+}
+
+// kube-scheduler would offer the node for it, and nobody but the agent serves devices there.
+TEST(NodeJsonTest, WhatAnAgentsNodeAdvertisesBesideItsProfilesIsNotForOthers) {
+  NodeText node = AgentNode(kMigA100);
+  node.allocatable["mig-7g.40gb"] = "1";
+  EXPECT_THAT(TextOf(node), HasSubstr(" nvidia.com/mig-7g.40gb=placed 7g.40gb"));
+}
+
+TEST(NodeJsonTest, SaysWhichProfilesKubeSchedulerKeepsPodsAwayFor) {
+  EXPECT_THAT(WarningsOf(AgentNode(kMigA100)),
+              Contains(EndsWith("to no pod that asks for one of: nvidia.com/mig-1g.5gb"
+                                " nvidia.com/mig-1g.5gb.me nvidia.com/mig-3g.20gb")));
+  const auto parsed = NodeFromText(AgentNode(kMigA100).Json(), IgnoringProfiles());
+  ASSERT_TRUE(parsed);
+  EXPECT_THAT(parsed->warnings, Not(Contains(HasSubstr("ignoredByScheduler"))));
+}
+
+// No resource can be called "mig-a b"; "x+y" and "x.y" would be one, and it is the first of them.
+TEST(NodeJsonTest, OffersNoProfileThatNoPodCanName) {
+  std::string annotation =
+      R"([{"id":"GPU-m","devmem":9,"mode":"mig","health":true,"type":"x","migProfiles":[)";
+  for (const std::string name : {"a b", "x+y", "x.y", "\\u001b[2J"}) {
+    annotation += R"({"name":")" + name +
+                  R"(","memoryMB":9,"sliceCount":1,"placements":[{"start":0,"size":1}]},)";
+  }
+  annotation.back() = ']';
+  annotation += "}]";
+  const NodeText node = AgentNode(annotation);
+  EXPECT_THAT(TextOf(node), HasSubstr("shares nvidia.com/mig-x.y=placed x+y | 1 x"));
+  EXPECT_THAT(WarningsOf(node), Contains(HasSubstr("a name that no resource can have")));
+  EXPECT_THAT(WarningsOf(node), Contains(HasSubstr("two MIG profiles would be")));
 }
 
 TEST(NodeJsonTest, KeepsAnotherReasonToCloseAHamiNode) {
