@@ -39,6 +39,8 @@ type Device struct {
 	UUID      string `json:"uuid"`
 	Kind      string `json:"kind"` // whole, mig, slot
 	Profile   string `json:"profile"`
+	Start     *int   `json:"start"` // of an instance whose place is known: memory slices
+	Size      int    `json:"size"`
 }
 
 // RecordOf reads the pod's device record.
@@ -59,6 +61,7 @@ type Inventory struct {
 	GPUs     int            // whole or shared ones; 0 where all are cut into instances
 	Replicas int            // slots on each GPU; 1: not shared
 	Counts   map[string]int // by resource name
+	Slices   int            // memory slices of each GPU that an agent cuts; 0: none is cut
 }
 
 // deviceCheck keeps who holds what, as the device plugins of all nodes together would know it.
@@ -151,12 +154,17 @@ func (d *deviceCheck) overcommitted(node string, newcomer holding) []string {
 	used := map[string]int{}
 	wholes, slots := map[int]int{}, map[int]int{}
 	profiles := map[string]int{}
+	slices := map[[2]int]int{} // by GPU and slice
 	for _, holder := range d.holders[node] {
 		for resource, count := range holder.requests {
 			used[resource] += count
 		}
 		for _, device := range holder.devices {
 			switch {
+			case device.Kind == "mig" && inventory.Slices > 0:
+				for _, slice := range device.slices() {
+					slices[slice]++
+				}
 			case device.Kind == "mig":
 				profiles[device.Profile]++
 			case device.GPU == nil:
@@ -168,14 +176,53 @@ func (d *deviceCheck) overcommitted(node string, newcomer holding) []string {
 		}
 	}
 	for resource := range newcomer.requests {
-		if used[resource] > inventory.Counts[resource] {
+		isCut := inventory.Slices > 0 && strings.HasPrefix(resource, resourcePrefix+"mig-")
+		if !isCut && used[resource] > inventory.Counts[resource] {
 			faults = append(faults, fmt.Sprintf("%s: %d of %d %s given, the last to %s", node,
 				used[resource], inventory.Counts[resource], resource, newcomer.pod))
 		}
 	}
 	for _, device := range newcomer.devices {
+		if device.Kind == "mig" && inventory.Slices > 0 {
+			faults = append(faults, instanceFaults(node, newcomer.pod, device, inventory, slices)...)
+			continue
+		}
 		faults = append(faults,
 			deviceFaults(node, newcomer.pod, device, inventory, wholes, slots, profiles)...)
+	}
+	return faults
+}
+
+// The GPU and the memory slices of an instance whose place is known.
+func (d Device) slices() [][2]int {
+	if d.GPU == nil || d.Start == nil {
+		return nil
+	}
+	var slices [][2]int
+	for i := range d.Size {
+		slices = append(slices, [2]int{*d.GPU, *d.Start + i})
+	}
+	return slices
+}
+
+// What is wrong with an instance that an agent is to make: no place, one beyond the GPU, or one
+// that another has.
+func instanceFaults(node, pod string, device Device, inventory Inventory,
+	slices map[[2]int]int) []string {
+	taken := device.slices()
+	if len(taken) == 0 {
+		return []string{fmt.Sprintf("%s: the record of %s does not say where %s is", node, pod,
+			device.Profile)}
+	}
+	var faults []string
+	for _, slice := range taken {
+		if slice[0] < 0 || slice[0] >= inventory.GPUs || slice[1] < 0 || slice[1] >= inventory.Slices {
+			faults = append(faults, fmt.Sprintf("%s: %s got slice %d of GPU %d, which is not there",
+				node, pod, slice[1], slice[0]))
+		} else if slices[slice] > 1 {
+			faults = append(faults, fmt.Sprintf("%s: slice %d of GPU %d is given %d times, the last to %s",
+				node, slice[1], slice[0], slices[slice], pod))
+		}
 	}
 	return faults
 }

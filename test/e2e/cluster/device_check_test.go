@@ -111,3 +111,20 @@ func TestDeviceCheckFreesAGPUWhenItsPodIsGoneOrDone(t *testing.T) {
 	requireFault(t, check.apply(done, false), "")
 	requireFault(t, check.apply(boundPod("d", "n", "nvidia.com/gpu", gpu("whole", 0)), false), "")
 }
+
+func instanceAt(start int) Device {
+	gpu := 0
+	return Device{Kind: "mig", GPU: &gpu, Profile: "3g.20gb", Start: &start, Size: 4}
+}
+
+func TestDeviceCheckSeesInstancesThatOverlap(t *testing.T) {
+	const resource = "nvidia.com/mig-3g.20gb"
+	check := checkOf(AgentA100(1))
+	requireFault(t, check.apply(boundPod("a", "n", resource, instanceAt(0)), false), "")
+	requireFault(t, check.apply(boundPod("b", "n", resource, instanceAt(4)), false), "")
+	requireFault(t, check.apply(boundPod("c", "n", resource, instanceAt(2)), false),
+		"slice 3 of GPU 0 is given 2 times")
+	requireFault(t, check.apply(boundPod("d", "n", resource, instanceAt(8)), false), "not there")
+	requireFault(t, check.apply(boundPod("e", "n", resource, Device{Kind: "mig"}), false),
+		"does not say where")
+}

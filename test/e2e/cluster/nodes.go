@@ -24,6 +24,8 @@ type NodeKind struct {
 	sharing   string // none, time-slicing, mps
 	resource  string // the name under which GPUs or slots are advertised
 	instances []instances
+	cut       bool   // by an agent, which says in an annotation what it can make of the GPUs
+	agent     string // what it is called if it makes what records say; "": it chooses itself
 }
 
 // MIG instances of one profile on all GPUs of a node together.
@@ -76,6 +78,21 @@ func OneInstanceA100() NodeKind {
 	return kind
 }
 
+// HAMiA100 has A100 40GB in MIG mode with nothing on them, and an agent that chooses itself what to
+// make of them.
+func HAMiA100(gpus int) NodeKind {
+	kind := a100
+	kind.gpus, kind.cut = gpus, true
+	return kind
+}
+
+// AgentA100 is such a node with an agent that makes the instances that pods have on record.
+func AgentA100(gpus int) NodeKind {
+	kind := HAMiA100(gpus)
+	kind.agent = "dynamic-mig"
+	return kind
+}
+
 // WholeT4 is a node of whole T4.
 func WholeT4(gpus int) NodeKind {
 	kind := t4
@@ -117,6 +134,9 @@ func (k NodeKind) Inventory() Inventory {
 	if inventory.GPUs > 0 {
 		inventory.Counts[k.resource] = k.gpus * k.replicas
 	}
+	if k.cut {
+		inventory.Slices = a100Slices
+	}
 	for _, cut := range k.instances {
 		inventory.Counts["nvidia.com/mig-"+cut.profile] = cut.count
 	}
@@ -146,6 +166,9 @@ func (k NodeKind) labels(name string) map[string]string {
 		"nvidia.com/mig.strategy":         "none",
 		"nvidia.com/mps.capable":          strconv.FormatBool(k.sharing == "mps"),
 	})
+	if k.agent != "" {
+		labels["offcut.dev/agent"] = k.agent
+	}
 	for _, cut := range k.instances {
 		prefix := "nvidia.com/mig-" + cut.profile + "."
 		labels["nvidia.com/mig.strategy"] = "mixed"
@@ -160,6 +183,57 @@ func (k NodeKind) labels(name string) map[string]string {
 		labels[prefix+"slices.gi"] = strconv.Itoa(cut.slices)
 	}
 	return labels
+}
+
+// The memory slices of an A100, seven of which have compute.
+const a100Slices = 8
+
+type placement struct {
+	Start int `json:"start"`
+	Size  int `json:"size"`
+}
+
+type migProfile struct {
+	Name       string      `json:"name"`
+	MemoryMiB  int         `json:"memoryMB"`
+	Compute    int         `json:"sliceCount"`
+	Placements []placement `json:"placements"`
+}
+
+// The profiles of an A100 40GB and where they may stand.
+func a100Profiles() []migProfile {
+	profile := func(name string, memoryMiB, compute, size int, starts ...int) migProfile {
+		made := migProfile{Name: name, MemoryMiB: memoryMiB, Compute: compute}
+		for _, start := range starts {
+			made.Placements = append(made.Placements, placement{start, size})
+		}
+		return made
+	}
+	return []migProfile{
+		profile("1g.5gb", 4864, 1, 1, 0, 1, 2, 3, 4, 5, 6), profile("2g.10gb", 9856, 2, 2, 0, 2, 4),
+		profile("3g.20gb", 19968, 3, 4, 0, 4), profile("4g.20gb", 19968, 4, 4, 0),
+		profile("7g.40gb", 40192, 7, a100Slices, 0),
+	}
+}
+
+// What an agent writes of the node's GPUs; nil where there is none.
+func (k NodeKind) annotations() map[string]string {
+	if !k.cut {
+		return nil
+	}
+	devices := make([]map[string]any, k.gpus)
+	for i := range devices {
+		devices[i] = map[string]any{
+			"id": fmt.Sprintf("GPU-%d", i), "index": i, "count": 1, "devmem": k.memoryMiB,
+			"devcore": 100, "type": "NVIDIA-" + k.product, "mode": "mig", "health": true,
+			"migProfiles": a100Profiles(),
+		}
+	}
+	text, err := json.Marshal(devices)
+	if err != nil {
+		panic(err) // only values that we made ourselves
+	}
+	return map[string]string{"hami.io/node-nvidia-register": string(text)}
 }
 
 func (k NodeKind) capacity() corev1.ResourceList {
@@ -179,7 +253,9 @@ func (c *Cluster) CreateNode(name string, kind NodeKind) {
 	c.t.Helper()
 	c.Pods.devices.setInventory(name, kind.Inventory())
 	node := &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: kind.labels(name)},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name, Labels: kind.labels(name), Annotations: kind.annotations(),
+		},
 		Status: corev1.NodeStatus{
 			Capacity: kind.capacity(), Allocatable: kind.capacity(),
 			Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
