@@ -115,6 +115,18 @@ TEST(ExplainTextTest, ClaimsNoStartForAStaticInstance) {
               HasSubstr("would go to mig and get 1g.5gb (assumed: the kubelet picks)"));
 }
 
+// [h h h h . . . .]: 3g.20gb may start at 0 and at 4.
+TEST(ExplainTextTest, TellsTheStartOfAnInstanceThatAnAgentMakes) {
+  scheduler::Inventory node{.name = "n", .agent = "dynamic-mig", .serves_fractions = true};
+  node.offers = {{.resource = "nvidia.com/mig-3g.20gb",
+                  .kind = scheduler::OfferKind::kPlacedInstances,
+                  .profile = "3g.20gb"}};
+  node.devices = ::offcut::testing::MigNode("A100-40GB", {"3g.20gb@0"});
+  const auto snapshot = SnapshotOf({node}, {PodFromText("p nvidia.com/mig-3g.20gb=1")});
+  EXPECT_THAT(PrintExplanation(scheduler::Explain(snapshot, "uid-p", {})),
+              HasSubstr("would go to n and get 3g.20gb at slice 4 of GPU 0"));
+}
+
 TEST(ExplainTextTest, GivesAPodWithoutGpusNoNode) {
   const auto snapshot = SnapshotOf({WholeInventory("a", 8)}, {PodFromText("plain cpu=100")});
   EXPECT_EQ(PrintExplanation(scheduler::Explain(snapshot, "uid-plain", {})),
