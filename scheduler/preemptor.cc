@@ -44,7 +44,8 @@ const GangSizes& Preemptor::GangsOn(const Node& node) {
   if (gangs_) return *gangs_;
   gangs_.emplace();
   snapshot_.ForEachPod([&](const PodEntry& entry) {
-    if (entry.pod->gang.empty() || entry.phase == PodPhase::kPending) return;
+    const bool stays = entry.phase == PodPhase::kReserved || entry.phase == PodPhase::kBound;
+    if (entry.pod->gang.empty() || !stays) return;
     ++(*gangs_)[{entry.pod->name_space, entry.pod->gang}];
   });
   return *gangs_;

@@ -68,23 +68,29 @@ VictimUnit UnitOf(const Node& node, std::vector<std::size_t> holders, const Evic
   return unit;
 }
 
-// The gang's holders of one node in the order in which they would be taken.
+// `members`: the gang's holders of the node. `size`: how many it has in all that do not leave.
 void AddGang(const Node& node, std::vector<std::size_t> members, int size, const Evictor& evictor,
              std::vector<VictimUnit>& units) {
   std::ranges::sort(members, [&](std::size_t a, std::size_t b) {
     const auto key = [&](std::size_t i) {
       const Pod& pod = *node.holders[i].pod;
-      return std::tuple(!pod.is_terminating, pod.priority, -pod.created_s,
-                        std::string_view(pod.uid));
+      return std::tuple(pod.priority, -pod.created_s, std::string_view(pod.uid));
     };
     return key(a) < key(b);
   });
   int least = 0;
-  bool all_may_go = true;
   for (const std::size_t i : members) {
     least = std::max(least, node.holders[i].pod->gang_min_count);
-    all_may_go = all_may_go && MayGo(node, node.holders[i], evictor);
   }
+  // Who leaves is no member any more, and goes alone.
+  const auto leaves = [&](std::size_t i) { return node.holders[i].pod->is_terminating; };
+  for (const std::size_t i : members) {
+    if (leaves(i) && MayGo(node, node.holders[i], evictor)) {
+      units.push_back(UnitOf(node, {i}, evictor));
+    }
+  }
+  std::erase_if(members, leaves);
+  if (members.empty()) return;
   // A gang that does not say how many it needs, needs all that run.
   if (least > 0 && size > least) {
     int surplus = size - least;
@@ -96,6 +102,8 @@ void AddGang(const Node& node, std::vector<std::size_t> members, int size, const
     }
     return;
   }
+  const bool all_may_go = std::ranges::all_of(
+      members, [&](std::size_t i) { return MayGo(node, node.holders[i], evictor); });
   const bool all_are_here = static_cast<int>(members.size()) >= size;
   if (!all_may_go || !all_are_here) return;
   std::ranges::sort(members);
@@ -119,7 +127,7 @@ std::vector<VictimUnit> VictimUnitsOf(const Node& node, const Evictor& evictor,
   }
   for (auto& [gang, members] : by_gang) {
     const auto known = gangs.find(gang);
-    const int size = known == gangs.end() ? static_cast<int>(members.size()) : known->second;
+    const int size = known == gangs.end() ? 0 : known->second;
     AddGang(node, std::move(members), size, evictor, units);
   }
   std::ranges::sort(units, {}, &VictimUnit::uid);

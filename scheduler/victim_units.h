@@ -41,7 +41,7 @@ struct VictimUnit {
   quota::Charge charge;        // empty where there are no tenants
 };
 
-// How many pods of each gang hold devices, or are on their way to them, by namespace and gang.
+// How many pods of each gang have devices or soon will, and do not leave; by namespace and gang.
 using GangSizes = std::map<std::pair<std::string, std::string>, int>;
 
 struct Evictor {

@@ -132,6 +132,44 @@ TEST(PreemptionRunPropertyTest, NobodyPreemptsInCirclesAndTheRunEnds) {
   RecordProperty("evictions", evictions);
 }
 
+// Q17. Of a gang, how many run on, and how many it needs.
+struct GangState {
+  int running = 0;
+  int least = 0;
+};
+
+std::map<std::pair<std::string, std::string>, GangState> GangsOf(
+    const Snapshot& snapshot, const std::vector<std::string>& gone) {
+  std::map<std::pair<std::string, std::string>, GangState> gangs;
+  snapshot.ForEachPod([&](const PodEntry& entry) {
+    const Pod& pod = *entry.pod;
+    if (pod.gang.empty()) return;
+    GangState& gang = gangs[{pod.name_space, pod.gang}];
+    gang.least = std::max(gang.least, pod.gang_min_count);
+    const bool runs = entry.phase == PodPhase::kReserved || entry.phase == PodPhase::kBound;
+    if (runs && std::ranges::find(gone, pod.uid) == gone.end()) ++gang.running;
+  });
+  return gangs;
+}
+
+TEST(PreemptionRunPropertyTest, NoVictimsLeaveAPartOfAGang) {
+  int evictions = 0;
+  ForEachWorld(kWorlds, [&](std::uint64_t seed) {
+    RandomRun run(seed);
+    run.cluster().on_eviction = [&](const Eviction& eviction) {
+      const auto before = GangsOf(eviction.snapshot, {});
+      for (const auto& [name, after] : GangsOf(eviction.snapshot, eviction.chosen.victim_uids)) {
+        if (after.running == before.at(name).running) continue;
+        ++evictions;
+        EXPECT_TRUE(after.running == 0 || (after.least > 0 && after.running >= after.least))
+            << "Q17: " << after.running << " of at least " << after.least << " run on";
+      }
+    };
+    run.Run();
+  });
+  RecordProperty("victims of gangs", evictions);
+}
+
 // Q16. Whether the pod fits on the node once those who leave have left.
 bool WouldFit(const Snapshot& snapshot, std::string_view node_name, const Pod& pod) {
   const Node& node = *snapshot.FindNode(node_name);

@@ -201,6 +201,30 @@ TEST(VictimFinderTest, OfAGangTheSurplusGoesOrAll) {
             std::nullopt);
 }
 
+// Of three members two are needed, and x leaves another node: none is left over. Without a it would
+// be b alone.
+TEST(VictimFinderTest, WhoLeavesIsNoMemberOfAGangAnyMore) {
+  Pod leaving = Member("x nvidia.com/gpu=1 node=m", 2);
+  leaving.is_terminating = true;
+  const std::vector<Pod> running = {Member("a nvidia.com/gpu=1 node=n", 2),
+                                    Member("b nvidia.com/gpu=1 node=n", 2)};
+  std::vector<Pod> pods = running;
+  pods.push_back(leaving);
+  const std::string one = "p nvidia.com/gpu=1 priority=10";
+  EXPECT_THAT(Find(SnapshotOf({WholeInventory("n", 2), WholeInventory("m", 1)}, pods), one),
+              Optional(ElementsAre("uid-a", "uid-b")));
+  // On the same node its GPU comes free, and nobody else goes.
+  leaving.node_name = "n";
+  pods.back() = leaving;
+  EXPECT_THAT(Find(SnapshotOf({WholeInventory("n", 3)}, pods), one),
+              Optional(ElementsAre("uid-x")));
+  // The rest of the gang is elsewhere.
+  pods = {running[0], leaving, Member("b nvidia.com/gpu=1 node=m", 2)};
+  EXPECT_EQ(Find(SnapshotOf({WholeInventory("n", 2), WholeInventory("m", 1)}, pods),
+                 "p nvidia.com/gpu=2 priority=10"),
+            std::nullopt);
+}
+
 // The one that has run longer loses more: 50,000 s against 10 s of one GPU.
 TEST(VictimFinderTest, OfEqualsTheOneGoesThatLosesLess) {
   const Snapshot snapshot = SnapshotOf({WholeInventory("n", 2)},
