@@ -1,11 +1,12 @@
 // How our quota arithmetic compares with what other systems publish. A line for each vector,
 //   <id> <kind> <model> ok|differs|not-applicable <rule>[: <reason>]
-// and a last line of counts. Exits 1 where a vector of a kind that must agree does not, 2 where the
-// file cannot be read.
-// OFFCUT_QUOTA_VECTORS: the file of vectors; else the one in test/data.
+// then one of counts for each kind and model, and a last one of all. Exits 1 where a vector of a
+// kind that must agree does not, 2 where the file cannot be read. OFFCUT_QUOTA_VECTORS: the file of
+// vectors; else the one in test/data.
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -21,7 +22,14 @@ using nlohmann::json;
 struct Counts {
   int agree = 0;
   int differ = 0;
+  int not_applicable = 0;
 };
+
+void Add(Verdict verdict, Counts& counts) {
+  if (verdict == Verdict::kAgrees) ++counts.agree;
+  if (verdict == Verdict::kDiffers) ++counts.differ;
+  if (verdict == Verdict::kNotApplicable) ++counts.not_applicable;
+}
 
 std::string_view NameOf(Verdict verdict) {
   switch (verdict) {
@@ -44,21 +52,25 @@ int Run(const std::string& path) {
   }
   Counts required;
   Counts other;
-  int not_applicable = 0;
+  std::map<std::string, Counts> by_kind;
   for (const json& vector : document["vectors"]) {
     const VectorResult result = CheckVector(vector);
     std::cout << TextOf(vector, "id") << ' ' << TextOf(vector, "kind") << ' '
               << TextOf(vector, "model") << ' ' << NameOf(result.verdict) << ' ' << result.rule;
     if (!result.reason.empty()) std::cout << ": " << result.reason;
     std::cout << '\n';
-    Counts& counts = result.required ? required : other;
-    if (result.verdict == Verdict::kAgrees) ++counts.agree;
-    if (result.verdict == Verdict::kDiffers) ++counts.differ;
-    if (result.verdict == Verdict::kNotApplicable) ++not_applicable;
+    const std::string kind = TextOf(vector, "kind") + ' ' + TextOf(vector, "model");
+    Add(result.verdict, result.required ? required : other);
+    Add(result.verdict, by_kind[kind + (result.required ? " required" : " other")]);
+  }
+  for (const auto& [kind, counts] : by_kind) {
+    std::cout << "kind " << kind << ": " << counts.agree << " agree, " << counts.differ
+              << " differ, " << counts.not_applicable << " not applicable\n";
   }
   std::cout << document["vectors"].size() << " vectors: of required kinds " << required.agree
             << " ok, " << required.differ << " differ; of others " << other.agree << " agree, "
-            << other.differ << " differ, " << not_applicable << " not applicable\n";
+            << other.differ << " differ, " << required.not_applicable + other.not_applicable
+            << " not applicable\n";
   return required.differ == 0 ? 0 : 1;
 }
 

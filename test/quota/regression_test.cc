@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "quota/fair_order.h"
+#include "quota/victims.h"
 #include "test/quota/tenant_text.h"
 
 namespace offcut::quota {
@@ -94,6 +96,55 @@ TEST(QuotaRegressionTest, WhatTheQuotaDoesNotNameDoesNotRefuse) {
   AddToCharge(*tree, "a100", ChargeWholeGpu(81'920), charge);
   EXPECT_EQ(charge.size(), 3);
   EXPECT_EQ(Ledger(tree).Check(0, charge).answer, Answer::kFits);
+}
+
+// kueue 7393: a borrows GPUs, and has all of its memory left. Memory is what is short: b gives back
+// the 2 that it borrows, whatever a has of GPUs.
+TEST(QuotaRegressionTest, WhatIsNotContestedKeepsNobodyFromReclaiming) {
+  const auto tree = TreeFromText(R"(
+    cohort  h100/devices=9
+      a     h100/devices=0 h100/memoryMiB=4
+      b     h100/devices=0 h100/memoryMiB=2)");
+  const int devices = FindCell(*tree, "h100", kDevices);
+  const int memory = FindCell(*tree, "h100", kMemoryMib);
+  const int a = FindTenant(*tree, "a");
+  const int b = FindTenant(*tree, "b");
+  Ledger ledger(tree);
+  ledger.Add(a, Charge{{devices, 2}});
+  std::vector<VictimCandidate> candidates;
+  for (const char* uid : {"b1", "b2", "b3"}) {
+    candidates.push_back({.tenant = b, .uid = uid, .charge = {{memory, 2}}});
+    ledger.Add(b, candidates.back().charge);
+  }
+  const Newcomer newcomer{.tenant = a, .priority = 9, .charge = Charge{{devices, 1}, {memory, 4}}};
+  const std::vector<int> contested = ContestedCells(ledger, a, newcomer.charge);
+  EXPECT_THAT(contested, ElementsAre(memory));
+  const FitsWithout fits = [](std::span<const std::size_t>) { return true; };
+  const auto victims = FindVictims(ledger, {newcomer, candidates, contested, fits}, {});
+  ASSERT_TRUE(victims);
+  EXPECT_EQ(victims->size(), 2);
+}
+
+// volcano 4658: the quota names GPUs alone; memory that the pod holds with them is no matter.
+TEST(QuotaRegressionTest, WhatNoQuotaNamesKeepsNobodyFromReclaiming) {
+  const auto tree = TreeFromText(R"(
+    cohort
+      a  h100/devices=1400
+      b  h100/devices=1400)");
+  Charge whole;
+  AddToCharge(*tree, "h100", ChargeWholeGpu(81'920), whole);
+  EXPECT_EQ(whole.size(), 1);
+  const int b = FindTenant(*tree, "b");
+  Ledger ledger(tree);
+  const std::vector<VictimCandidate> candidates = {{.tenant = b, .uid = "b1", .charge = whole},
+                                                   {.tenant = b, .uid = "b2", .charge = whole}};
+  for (const VictimCandidate& each : candidates) ledger.Add(b, each.charge);
+  const Newcomer newcomer{.tenant = FindTenant(*tree, "a"), .priority = 9, .charge = whole};
+  const std::vector<int> contested = ContestedCells(ledger, newcomer.tenant, whole);
+  const FitsWithout fits = [](std::span<const std::size_t>) { return true; };
+  const auto victims = FindVictims(ledger, {newcomer, candidates, contested, fits}, {});
+  ASSERT_TRUE(victims);
+  EXPECT_EQ(victims->size(), 1);
 }
 
 // yunikorn 636, 639: a limit is no guarantee. Who is given nothing borrows whatever it uses.

@@ -15,6 +15,7 @@
 #include "quota/penalty_ledger.h"
 #include "quota/unit_rules.h"
 #include "quota/usage_decay.h"
+#include "test/quota/regression_sketches.h"
 #include "test/quota/vector_world.h"
 #include "test/quota/victim_vectors.h"
 
@@ -403,8 +404,6 @@ constexpr Rule kRules[] = {
     {"fair-steady-state", true, CheckSteadyState, "fair-order", ""},
     {"over-limit", false, CheckOverLimit, "asks-about-more",
      "we ask whether a request may be added, not whether usage is over already"},
-    {"regression", false, nullptr, "tests-of-our-own",
-     "a sketch; those that concern quota are test/quota/regression_test.cc"},
     {"preemption", true, CheckPreemption, "victims", ""},
     {"candidate-order", true, CheckCandidateOrder, "victims", ""},
     {"mig-victims", true, CheckMigVictims, "victims-by-place", ""},
@@ -422,6 +421,21 @@ const Rule& RuleFor(std::string_view kind) {
   return found == std::end(kRules) ? other : *found;
 }
 
+// A sketch, no example: a test of our own says it, or it says nothing of us.
+VectorResult SketchOf(std::string_view id) {
+  VectorResult result{.verdict = Verdict::kNotApplicable, .rule = "sketch", .reason = ""};
+  const auto* sketch = std::ranges::find(kSketches, id, &Sketch::id);
+  if (sketch == std::end(kSketches)) {
+    result.reason = "no test names it";
+  } else if (sketch->test.empty()) {
+    result.reason = sketch->reason;
+  } else {
+    result.reason = "tested by ";
+    result.reason += sketch->test;
+  }
+  return result;
+}
+
 }  // namespace
 
 std::string TextOf(const json& vector, std::string_view key) {
@@ -431,6 +445,7 @@ std::string TextOf(const json& vector, std::string_view key) {
 }
 
 VectorResult CheckVector(const json& vector) {
+  if (TextOf(vector, "kind") == "regression") return SketchOf(TextOf(vector, "id"));
   const Rule& rule = RuleFor(TextOf(vector, "kind"));
   VectorResult result{.verdict = Verdict::kNotApplicable,
                       .required = rule.required,

@@ -146,6 +146,52 @@ TEST(VictimsTest, NoVictimTakesABorrowerBelowItsGuaranteeUnlessTheRulesLetIt) {
               Optional(ElementsAre("b")));
 }
 
+// yunikorn 658: 4 are asked for, and 1 + 1 may go.
+TEST(VictimsTest, NobodyGoesWhereAllWouldNotSuffice) {
+  VictimWorld world("a  h100/devices=6");
+  world.Run({"a", 4, 10});
+  world.Run({"a", 1, 0});
+  world.Run({"a", 1, 0});
+  EXPECT_EQ(world.Victims({"a", 4, 10}), std::nullopt);
+  EXPECT_THAT(world.Victims({"a", 2, 10}), Optional(UnorderedElementsAre("b", "c")));
+}
+
+// yunikorn 1164: the borrower has 4 + 1 + 1 of guaranteed 4. Without the 4 it would have 2.
+TEST(VictimsTest, WhoMayNotGoIsPassedOver) {
+  VictimWorld world(R"(
+    cohort
+      lender    h100/devices=2
+      borrower  h100/devices=4)");
+  world.Run({"borrower", 1, 1});
+  world.Run({"borrower", 1, 1});
+  world.Run({"borrower", 4, 0});
+  EXPECT_THAT(world.Victims({"lender", 2, 10}), Optional(UnorderedElementsAre("a", "b")));
+}
+
+// kueue 804: a has 12 of 4, in two pods of 6. One gone leaves 6 for the 4 of one newcomer. With
+// that one in, 2 are free, and the other pod may not go: it is what a is guaranteed.
+TEST(VictimsTest, WhatOneVictimFreesIsForOneNewcomer) {
+  VictimWorld world(R"(
+    cohort
+      a  h100/devices=4
+      b  h100/devices=4
+      c  h100/devices=4)");
+  world.Run({"a", 6, 0});
+  EXPECT_THAT(world.Victims({"b", 4, 10}), Optional(IsEmpty()));
+  world.Run({"a", 6, 0});
+  EXPECT_THAT(world.Victims({"b", 4, 10}), Optional(ElementsAre("b")));
+  VictimWorld after(R"(
+    cohort
+      a  h100/devices=4
+      b  h100/devices=4
+      c  h100/devices=4)");
+  after.Run({"a", 6, 0});
+  after.Run({"b", 4, 10});
+  EXPECT_EQ(after.Victims({"c", 4, 10}), std::nullopt);
+  EXPECT_THAT(after.Victims({"c", 4, 10}, {.may_cross_guarantee = true}),
+              Optional(ElementsAre("a")));
+}
+
 TEST(VictimsTest, FromBorrowersOfEqualPriorityOnlyWhereTheRulesSayAny) {
   VictimWorld world(R"(
     cohort
