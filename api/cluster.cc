@@ -398,8 +398,8 @@ void Cluster::ReplacePods(const std::vector<nlohmann::json>& items) {
     if (auto pod = PodOf(item, context_.policy)) pods.push_back(*std::move(pod));
   }
   spdlog::info("listed {} pods", pods.size());
-  for (const Pod& pod : pods) {
-    timers_.TimePod(pod);
+  for (Pod& pod : pods) {
+    TakeNomination(pod);
     NoteOthersBinding(pod);
   }
   std::vector<std::string> unseen;
@@ -430,7 +430,7 @@ void Cluster::UpsertPod(const nlohmann::json& object) {
   // What cannot be read asks for what we do not understand; what it held is free only once it is
   // gone. A known pod stays as it was known.
   if (!pod) return;
-  timers_.TimePod(*pod);
+  TakeNomination(*pod);
   NoteOthersBinding(*pod);
   const std::string uid = pod->uid;
   if (!pod->node_name.empty()) timers_.ForgetClaim(uid);
@@ -453,6 +453,26 @@ void Cluster::RemovePod(const nlohmann::json& object) {
   ForgetPod(uid);
   context_.store.Update([&](Snapshot& next) { next.RemovePod(uid); });
   StateChanged();
+}
+
+// kube-scheduler sees victims gone before our watch does. Where filter then refuses the node that
+// was freed, and nothing more can be evicted, it takes the nomination back. The place is the pod's
+// all the same until we have seen it free, or those that the victims' owners make anew would take
+// it, and be evicted in their turn.
+void Cluster::TakeNomination(Pod& pod) {
+  const auto snapshot = context_.store.Read();
+  const scheduler::PodEntry* known = snapshot->FindPod(pod.uid);
+  const bool is_taken_back = known != nullptr && pod.node_name.empty() &&
+                             pod.nominated_node_name.empty() &&
+                             !known->pod->nominated_node_name.empty();
+  if (is_taken_back && (timers_.KeepsNomination(pod.uid) ||
+                        nominee_waits_.WasRefused(pod.uid, known->pod->nominated_node_name,
+                                                  NomineeWaits::Clock::now()))) {
+    pod.nominated_node_name = known->pod->nominated_node_name;
+    timers_.KeepNomination(pod);
+  } else {
+    timers_.TimePod(pod);
+  }
 }
 
 // All that waits for it, but for the state.

@@ -161,6 +161,7 @@ class Cluster {
   void MeetScheduler(std::chrono::steady_clock::time_point asked);
   void EndMeeting();
   void ForgetPod(const std::string& uid);
+  void TakeNomination(scheduler::Pod& pod);
   void RecordBind(const BindResult& result);
   void NoteOthersBinding(const scheduler::Pod& pod);
 

@@ -53,7 +53,8 @@ void ExpectationTimers::TimeNomination(const scheduler::Pod& pod) {
   const bool is_waiting = pod.node_name.empty() && !pod.nominated_node_name.empty();
   const auto known = nominations_.find(pod.uid);
   if (known != nominations_.end()) {
-    if (is_waiting && known->second.node_name == pod.nominated_node_name) return;
+    const bool is_known = known->second.node_name == pod.nominated_node_name;
+    if (is_waiting && is_known && !known->second.is_taken_back) return;
     ForgetNomination(pod.uid);
   }
   if (!is_waiting) return;
@@ -61,7 +62,36 @@ void ExpectationTimers::TimeNomination(const scheduler::Pod& pod) {
     store_.Update([&](Snapshot& next) { next.LapseNomination(uid); });
     ended_();
   });
-  nominations_[pod.uid] = {.node_name = pod.nominated_node_name, .timer = timer};
+  nominations_[pod.uid] = {
+      .node_name = pod.nominated_node_name, .is_taken_back = false, .timer = timer};
+}
+
+void ExpectationTimers::KeepNomination(const scheduler::Pod& pod) {
+  TimeHold(pod);
+  if (KeepsNomination(pod.uid)) return;
+  ForgetNomination(pod.uid);
+  const KubeTicket timer =
+      client_.RunAfter(timeouts_.taken_back, [this, uid = pod.uid] { EndKeptNomination(uid); });
+  nominations_[pod.uid] = {
+      .node_name = pod.nominated_node_name, .is_taken_back = true, .timer = timer};
+}
+
+bool ExpectationTimers::KeepsNomination(const std::string& uid) const {
+  const auto known = nominations_.find(uid);
+  return known != nominations_.end() && known->second.is_taken_back;
+}
+
+// It does not lapse: kube-scheduler may nominate the pod to the same node again, and that counts.
+void ExpectationTimers::EndKeptNomination(const std::string& uid) {
+  nominations_.erase(uid);
+  store_.Update([&](Snapshot& next) {
+    const scheduler::PodEntry* entry = next.FindPod(uid);
+    if (entry == nullptr || entry->phase != scheduler::PodPhase::kPending) return;
+    scheduler::Pod pod = *entry->pod;
+    pod.nominated_node_name.clear();
+    next.PutPod(std::move(pod));
+  });
+  ended_();
 }
 
 void ExpectationTimers::ForgetNomination(const std::string& uid) {

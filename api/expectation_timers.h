@@ -20,6 +20,8 @@ struct ExpectationTimeouts {
   std::chrono::milliseconds claim_again = std::chrono::seconds{2};
   // So long a nomination holds what was freed for it.
   std::chrono::milliseconds nomination = std::chrono::minutes{5};
+  // So long does one that kube-scheduler has taken back.
+  std::chrono::milliseconds taken_back = std::chrono::seconds{5};
 };
 
 // On the client's thread.
@@ -42,16 +44,22 @@ class ExpectationTimers {
   // The pod's nomination counts anew.
   void RestartNomination(const scheduler::Pod& pod);
   void ForgetNomination(const std::string& uid);
+  // The pod, as the state is about to have it, keeps a nomination that kube-scheduler has taken
+  // back; after its time the state has it no more. A time that runs goes on.
+  void KeepNomination(const scheduler::Pod& pod);
+  bool KeepsNomination(const std::string& uid) const;
 
  private:
   struct Nomination {
     std::string node_name;
+    bool is_taken_back = false;
     KubeTicket timer = 0;
   };
 
   void TimeNomination(const scheduler::Pod& pod);
   void TimeHold(const scheduler::Pod& pod);
   void ForgetHold(const std::string& uid);
+  void EndKeptNomination(const std::string& uid);
 
   struct TimedHold {
     std::int64_t until_s = 0;

@@ -11,7 +11,7 @@ void NomineeWaits::Refused(std::string_view uid, std::string_view node_name,
   if (nominees_.size() >= kPodsMax && !nominees_.contains(key)) nominees_.clear();
   Nominee& nominee = nominees_[key];
   if (nominee.node_name != node_name) nominee = {.node_name = std::string(node_name)};
-  nominee.refused_at = now;
+  nominee.refused_at = nominee.last_refused_at = now;
 }
 
 void NomineeWaits::NotRefused(std::string_view uid) {
@@ -37,6 +37,15 @@ bool NomineeWaits::Begin(std::string_view uid, std::string_view node_name, bool 
   if (!would_help) return false;
   if (!nominee.waits_since) nominee.waits_since = now;
   return now - *nominee.waits_since <= kPatience;
+}
+
+bool NomineeWaits::WasRefused(std::string_view uid, std::string_view node_name,
+                              Clock::time_point now) {
+  const std::lock_guard lock(mutex_);
+  const auto found = nominees_.find(std::string(uid));
+  if (found == nominees_.end() || found->second.node_name != node_name) return false;
+  const auto& refused_at = found->second.last_refused_at;
+  return refused_at && now - *refused_at <= kAttempt;
 }
 
 }  // namespace offcut::api

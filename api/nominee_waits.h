@@ -41,10 +41,14 @@ class NomineeWaits {
   bool Begin(std::string_view uid, std::string_view node_name, bool would_help,
              Clock::time_point now);
 
+  // Whether filter has refused the pod on that node of late, and not passed it there since.
+  bool WasRefused(std::string_view uid, std::string_view node_name, Clock::time_point now);
+
  private:
   struct Nominee {
     std::string node_name;
-    std::optional<Clock::time_point> refused_at;
+    std::optional<Clock::time_point> refused_at;  // until preempt has asked
+    std::optional<Clock::time_point> last_refused_at;
     std::optional<Clock::time_point> waits_since;
   };
 

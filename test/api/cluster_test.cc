@@ -620,6 +620,41 @@ TEST(ClusterTest, HoldsANominationWithinItsTime) {
   EXPECT_EQ(world.ExpectedOn("n1"), 0U);
 }
 
+// The first nomination is taken back because filter refused the node, the second for a reason of
+// kube-scheduler's own.
+TEST(ClusterTest, KeepsANominationThatIsTakenBackForOurRefusalAlone) {
+  World world;
+  const std::string_view nominated = "boss nvidia.com/gpu=1 priority=9 nominated=n1";
+  const std::string taken_back = PodText("boss nvidia.com/gpu=1 priority=9");
+  world.Begin({PodText(kAOnN1), PodText(nominated)});
+  world.cluster->Filtered(PodFromText(nominated), {"n1"}, {{scheduler::Reason::kGpusTaken}});
+  for (const std::string other : {"b", "c"}) {
+    world.Event("pods", "MODIFIED", taken_back);
+    world.Event("pods", "ADDED", PodText(other));
+    EXPECT_TRUE(world.ComesTo(other, "pending"));
+    EXPECT_EQ(world.ExpectedOn("n1"), 1U) << "of " << other;
+  }
+  world.Event("pods", "MODIFIED", PodText(nominated));
+  world.cluster->Filtered(PodFromText(nominated), {"n1"}, {{scheduler::Reason::kFits}});
+  world.Event("pods", "MODIFIED", taken_back);
+  EXPECT_TRUE(WaitUntil([&] { return world.ExpectedOn("n1") == 0; }));
+}
+
+TEST(ClusterTest, KeepsANominationThatIsTakenBackForItsTime) {
+  ClusterSettings settings = QuickSettings();
+  settings.expectations.taken_back = milliseconds{1};
+  World world(settings);
+  const std::string_view nominated = "boss nvidia.com/gpu=1 priority=9 nominated=n1";
+  world.Begin({PodText(kAOnN1), PodText(nominated)});
+  world.cluster->Filtered(PodFromText(nominated), {"n1"}, {{scheduler::Reason::kGpusTaken}});
+  for (int i = 0; i < 2; ++i) {
+    world.Event("pods", "MODIFIED", PodText("boss nvidia.com/gpu=1 priority=9"));
+    EXPECT_TRUE(WaitUntil([&] { return world.ExpectedOn("n1") == 0; })) << "time " << i;
+    world.Event("pods", "MODIFIED", PodText(nominated));
+    EXPECT_TRUE(WaitUntil([&] { return world.ExpectedOn("n1") == 1; })) << "it is nominated anew";
+  }
+}
+
 // A bind that fails leaves the pod nominated as before; that must end, too.
 TEST(ClusterTest, LetsANominationLapseAfterAFailedBind) {
   ClusterSettings settings = QuickSettings();

@@ -31,6 +31,19 @@ TEST(NomineeWaitsTest, SpeaksForOneAttemptAlone) {
   EXPECT_FALSE(waits.Begin("a", "n", true, kStart));
 }
 
+TEST(NomineeWaitsTest, RemembersARefusalForTenSecondsUntilItPasses) {
+  NomineeWaits waits;
+  EXPECT_FALSE(waits.WasRefused("a", "n", kStart));
+  waits.Refused("a", "n", kStart);
+  waits.Begin("a", "n", true, kStart);
+  EXPECT_TRUE(waits.WasRefused("a", "n", kStart + seconds{10}));
+  EXPECT_FALSE(waits.WasRefused("a", "n", kStart + seconds{11}));
+  EXPECT_FALSE(waits.WasRefused("a", "m", kStart));
+  EXPECT_FALSE(waits.WasRefused("b", "n", kStart));
+  waits.Passed("a");
+  EXPECT_FALSE(waits.WasRefused("a", "n", kStart));
+}
+
 TEST(NomineeWaitsTest, LastsFiveSecondsForANomination) {
   NomineeWaits waits;
   for (const int second : {0, 3, 5}) {
