@@ -1,14 +1,11 @@
 #include "scheduler/reclaim.h"
 
 #include <algorithm>
-#include <iterator>
 
 #include "scheduler/decision.h"
-#include "scheduler/expected_node.h"
-#include "scheduler/node_match.h"
 #include "scheduler/node_pick.h"
-#include "scheduler/packing.h"
 #include "scheduler/quota_check.h"
+#include "scheduler/waiting_pod.h"
 
 namespace offcut::scheduler {
 namespace {
@@ -20,48 +17,12 @@ Policy WithReclaimRules(Policy policy, const std::unordered_set<std::string>& sp
   return policy;
 }
 
-// By name: where the pod could stand if enough left.
-std::vector<const Node*> NodesFor(const Snapshot& snapshot, const Pod& pod) {
-  std::vector<const Node*> nodes;
-  for (const auto& node : snapshot.nodes()) {
-    if (!node->closed && Admits(node->name(), *node->inventory.marks, pod.node_rules)) {
-      nodes.push_back(node.get());
-    }
-  }
-  return nodes;
-}
-
-bool FitsSomewhere(const Snapshot& snapshot, const Pod& pod, std::span<const Node* const> nodes,
-                   const Policy& policy) {
-  std::vector<std::string> names;
-  names.reserve(nodes.size());
-  for (const Node* node : nodes) names.push_back(node->name());
-  return std::ranges::any_of(Filter(snapshot, pod, names, policy, Prefilter::kNone),
-                             &Verdict::fits);
-}
-
-// What the pod gets on the node once those have left, its CPU and memory included.
-std::optional<binpack::Placement> PlacementWithout(const Snapshot& snapshot, const Node& node,
-                                                   const Pod& pod, const Policy& policy,
-                                                   std::span<const std::string> victim_uids) {
-  const std::optional<Node> expected = WithExpected(snapshot, node, pod);
-  std::vector<Holder> rest;
-  std::ranges::copy_if(expected ? expected->holders : node.holders, std::back_inserter(rest),
-                       [&](const Holder& holder) {
-                         return std::ranges::find(victim_uids, holder.pod->uid) ==
-                                victim_uids.end();
-                       });
-  const Node without = BuildNode(expected ? expected->inventory : node.inventory, std::move(rest));
-  NodeCost cost = CostOf(without, pod, policy, *PackingOf(snapshot, policy), Prefilter::kNone);
-  if (!cost.fits) return std::nullopt;
-  return std::move(cost.placement);
-}
-
 std::optional<ReclaimPlan> PlanOn(const Snapshot& snapshot, const Node& node, const Pod& pod,
                                   const Policy& policy, VictimFinder& finder) {
   const auto found = finder.Find({.node_name = node.name(), .victim_uids = {}});
   if (!found || found->victim_uids.empty() || found->pdb_violations > 0) return std::nullopt;
-  const auto placement = PlacementWithout(snapshot, node, pod, policy, found->victim_uids);
+  const Node without = NodeWithout(snapshot, node, pod, found->victim_uids);
+  const auto placement = PlacementOn(snapshot, without, pod, policy);
   if (!placement) return std::nullopt;
   ReclaimPlan plan{.node = node.name(), .victims = {}, .devices = {}};
   plan.victims.reserve(found->victim_uids.size());
@@ -87,13 +48,7 @@ std::vector<VictimFact> FactsOf(const ReclaimPlan& plan) {
 
 bool MayReclaim(const Snapshot& snapshot, const PodEntry& entry) {
   const Pod& pod = *entry.pod;
-  const bool is_waiting = entry.phase == PodPhase::kPending && !pod.is_terminating &&
-                          !pod.has_quota_gate && !pod.has_other_gates;
-  const bool is_refused = !pod.request.empty() && !pod.unscheduled_message.empty();
-  const bool is_expected =
-      !pod.nominated_node_name.empty() || snapshot.IsClaimed(pod.uid) || snapshot.IsHeld(pod.uid);
-  const bool is_simple = !pod.never_preempts && !pod.minds_neighbours && pod.gang.empty();
-  return is_waiting && is_refused && !is_expected && is_simple &&
+  return WaitsForDevices(snapshot, entry) && !snapshot.IsHeld(pod.uid) && !pod.never_preempts &&
          !PayerIn(snapshot, pod).is_charged_elsewhere;
 }
 
