@@ -13,6 +13,7 @@
 #include "api/device_record_json.h"
 #include "api/gpu_json.h"
 #include "api/gpu_picture.h"
+#include "api/hold_text.h"
 #include "api/node_rules_json.h"
 #include "api/number_text.h"
 #include "api/printable.h"
@@ -154,6 +155,20 @@ std::string QuotaOf(const Explanation& explanation) {
       "");
 }
 
+// What is kept for the pod, and whose is what the nodes of the table keep from it.
+std::string HeldOf(const Explanation& explanation, std::size_t nodes_max) {
+  std::string text;
+  if (explanation.held) text = fmt::format("held for it: {}\n", HeldText(*explanation.held));
+  for (const NodeExplanation& node : explanation.nodes) {
+    for (const scheduler::HeldPlace& place : node.held) {
+      if (nodes_max-- == 0) return text;
+      text += fmt::format("held for {}/{}: {}\n", Printable(place.owner->name_space),
+                          Printable(place.owner->name), HeldText(place));
+    }
+  }
+  return text;
+}
+
 std::string TableOf(const Explanation& explanation, std::size_t nodes_max) {
   const auto nodes = InOrder(explanation);
   std::size_t width = 4;
@@ -221,6 +236,7 @@ json NodeJson(const NodeExplanation& node, const scheduler::Pod& pod) {
   if (!node.verdict.fits()) {
     object["reason"] = info.code;
     object["text"] = info.text;
+    for (const scheduler::HeldPlace& place : node.held) object["heldFor"].push_back(ToJson(place));
     return object;
   }
   object["cost"] = node.cost.cost;
@@ -304,6 +320,7 @@ std::string PrintExplanation(const Explanation& explanation, const ExplanationLi
                         PrintRefusals(explanation.refusals));
   }
   text += QuotaOf(explanation);
+  text += HeldOf(explanation, limits.nodes_max);
   if (pod.has_quota_gate) text += "waits behind the gate offcut.dev/quota until its turn comes\n";
   text += CaveatOf(pod);
   text += TableOf(explanation, limits.nodes_max);
@@ -334,6 +351,7 @@ json ToJson(const Explanation& explanation) {
   if (!workload.empty()) object["targetWorkload"] = workload;
   if (!pod.unscheduled_message.empty()) object["unscheduledMessage"] = pod.unscheduled_message;
   if (explanation.record) object["record"] = json::parse(PrintDeviceRecord(*explanation.record));
+  if (explanation.held) object["held"] = ToJson(*explanation.held);
   if (explanation.opening_cost > 0) {
     const binpack::WholeNodePrice& price = explanation.packing->whole_nodes;
     object["wholeNodes"] = {{"gpus", price.gpus},

@@ -65,12 +65,14 @@ Hold ReadHold(const JsonObject& object) {
 
 }  // namespace
 
+std::string_view CauseText(HoldCause cause) { return WordOf(kCauseWords, cause); }
+
 std::string PrintHold(const Hold& hold) {
   nlohmann::ordered_json json;
   json["version"] = kHoldVersion;
   json["podUID"] = hold.pod_uid;
   json["node"] = hold.node;
-  json["cause"] = WordOf(kCauseWords, hold.cause);
+  json["cause"] = CauseText(hold.cause);
   json["until"] = TimeText(hold.until_s);
   if (hold.expected_s != 0) json["expected"] = TimeText(hold.expected_s);
   if (!hold.victim_uids.empty()) json["victims"] = hold.victim_uids;

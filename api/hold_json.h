@@ -19,6 +19,9 @@ inline constexpr std::size_t kHoldVictimsMax = 1024;
 // No hold lasts longer than this, whatever its deadline says.
 inline constexpr std::int64_t kHoldSecondsMax = std::int64_t{7} * 24 * 3600;
 
+// "reclaim", "date": as the annotation and the metrics say it.
+std::string_view CauseText(scheduler::HoldCause cause);
+
 // The value of the annotation, on one line.
 std::string PrintHold(const scheduler::Hold& hold);
 

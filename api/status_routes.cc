@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "api/hold_metrics.h"
 #include "api/http_answer.h"
 #include "api/printable.h"
 #include "api/tenant_metrics.h"
@@ -55,7 +56,8 @@ HttpResponse AnswerMetrics(const Snapshot& snapshot, Metrics& metrics, const Htt
   if (PathOf(request.target) != "/metrics") return ErrorAnswer(404, "no such path");
   if (!IsRead(request)) return MethodNotAllowed(kReadMethods);
   SetGauges(snapshot, metrics);
-  HttpResponse response = TextAnswer(200, metrics.Print() + PrintTenantMetrics(snapshot));
+  HttpResponse response =
+      TextAnswer(200, metrics.Print() + PrintTenantMetrics(snapshot) + PrintHoldMetrics(snapshot));
   response.content_type = "text/plain; version=0.0.4; charset=utf-8";
   return response;
 }

@@ -87,6 +87,7 @@ Explanation Explain(const Snapshot& snapshot, std::string_view uid, const Policy
     return explanation;
   }
 
+  explanation.held = HeldPlaceOf(snapshot, uid);
   std::vector<std::string> names;
   for (const auto& node : snapshot.nodes()) names.push_back(node->name());
   const auto verdicts = Filter(snapshot, *entry->pod, names, policy, Prefilter::kNone);
@@ -114,6 +115,9 @@ Explanation Explain(const Snapshot& snapshot, std::string_view uid, const Policy
       }
     } else {
       CountRefusal(node.verdict.reason, explanation.refusals);
+    }
+    if (node.verdict.reason == Reason::kDevicesHeld) {
+      node.held = HeldPlacesAgainst(snapshot, *node.node, *entry->pod);
     }
     if (IsByQuota(node.verdict)) {
       auto refusal = RefusalByQuota(snapshot, *entry->pod, *node.node, policy, Prefilter::kNone);

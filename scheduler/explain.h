@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "scheduler/decision.h"
+#include "scheduler/held_places.h"
 #include "scheduler/quota_refusal.h"
 
 namespace offcut::scheduler {
@@ -19,8 +20,9 @@ namespace offcut::scheduler {
 struct NodeExplanation {
   std::shared_ptr<const Node> node;
   Verdict verdict;
-  NodeCost cost;           // if it fits; with what opening a whole node costs
-  std::int64_t score = 0;  // as prioritize would give it
+  NodeCost cost;                // if it fits; with what opening a whole node costs
+  std::int64_t score = 0;       // as prioritize would give it
+  std::vector<HeldPlace> held;  // refused for what is kept there: whose it is
 };
 
 struct ReasonCount {
@@ -41,6 +43,7 @@ struct Explanation {
   std::string node_name;                 // where it is, or where it would go; empty: nowhere
   std::optional<DeviceRecord> record;    // of a pod that is on a node: what it holds
   bool is_drifted = false;               // the kubelet chose other GPUs than are on record
+  std::optional<HeldPlace> held;         // what is kept for a pod that is on no node
   std::vector<NodeExplanation> nodes;    // by name; empty for a pod that is on a node
   std::vector<ReasonCount> refusals;     // most frequent first, then in the order of the enum
   std::vector<QuotaRefusalCount> quota;  // those by quota in numbers, in the order of the nodes

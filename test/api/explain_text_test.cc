@@ -233,5 +233,41 @@ TEST(ExplainTextTest, GivesProgramsEachGpusStateAndTheTerms) {
   EXPECT_EQ(json["nodes"][2]["reason"], "resource.not-offered");
 }
 
+// 1 January 1970, 00:01:40 and a minute later.
+TEST(ExplainTextTest, SaysWhatIsKeptForAPodAndForWhomItIsKeptFromAnother) {
+  scheduler::Snapshot snapshot =
+      SnapshotOf({WholeInventory("n", 2)},
+                 {PodFromText("a nvidia.com/gpu=1 node=n"), PodFromText("small nvidia.com/gpu=1")});
+  scheduler::Pod big = PodFromText("big nvidia.com/gpu=2");
+  big.hold = scheduler::Hold{.pod_uid = big.uid,
+                             .node = "n",
+                             .cause = scheduler::HoldCause::kDate,
+                             .until_s = 160,
+                             .expected_s = 100,
+                             .victim_uids = {"uid-a", "uid-gone"},
+                             .devices = {}};
+  snapshot.PutPod(big);
+  const auto explain = [&](std::string_view uid) {
+    return scheduler::Explain(snapshot, uid, BestFit());
+  };
+  const char* where = "node n, expected by 1970-01-01T00:01:40Z; waits for default/a\n";
+  EXPECT_THAT(PrintExplanation(explain("uid-big")),
+              HasSubstr(std::string("held for it: ") + where));
+  EXPECT_THAT(PrintExplanation(explain("uid-small")),
+              HasSubstr(std::string("held for default/big: ") + where));
+  const auto own = ToJson(explain("uid-big"))["held"];
+  EXPECT_EQ(own["cause"], "date");
+  EXPECT_EQ(own["expected"], "1970-01-01T00:01:40Z");
+  EXPECT_EQ(own["waitsFor"][0]["pod"], "a");
+  EXPECT_EQ(ToJson(explain("uid-small"))["nodes"][0]["heldFor"][0]["pod"], "big");
+
+  big.hold->cause = scheduler::HoldCause::kReclaim;
+  snapshot.PutPod(big);
+  EXPECT_THAT(PrintExplanation(explain("uid-big")),
+              HasSubstr("held for it: node n, kept until 1970-01-01T00:02:40Z; waits for"));
+  snapshot.LapseHold("uid-big");
+  EXPECT_THAT(PrintExplanation(explain("uid-big")), Not(HasSubstr("held for it")));
+}
+
 }  // namespace
 }  // namespace offcut::api
