@@ -97,6 +97,9 @@ Cluster::Cluster(std::unique_ptr<KubeClient> client, ClusterSettings settings,
       reclaimer_(
           *client_, context.store, context.policy, context.metrics, events_,
           [this] { return MayActAlone(); }, settings_.reclaim),
+      dated_holds_(
+          *client_, context.store, context.policy, events_, [this] { return MayActAlone(); },
+          settings_.dated_holds),
       timers_(*client_, context.store, settings_.expectations, [this] { StateChanged(); }),
       packing_(context.store, context.policy) {
   if (AnswersOnlyAsLeader()) {
@@ -261,6 +264,7 @@ void Cluster::HoldBindings() {
 void Cluster::BeginToLead() {
   context_.metrics.SetLeading(true);
   gates_.StateChanged();
+  dated_holds_.StateChanged();
   if (!AnswersOnlyAsLeader()) return;
   is_taking_over_ = true;
   HoldBindings();
@@ -352,6 +356,7 @@ void Cluster::StateChanged() {
   nudger_.StateChanged();
   gates_.StateChanged();
   reclaimer_.StateChanged();
+  dated_holds_.StateChanged();
   packing_.Soon();
 }
 
@@ -434,6 +439,7 @@ void Cluster::UpsertPod(const nlohmann::json& object) {
   NoteOthersBinding(*pod);
   const std::string uid = pod->uid;
   if (!pod->node_name.empty()) timers_.ForgetClaim(uid);
+  if (pod->is_finished) dated_holds_.NoteEnd(uid);
   if (HasFailedAnew(*context_.store.Read(), *pod)) DropClaim(uid);
   const bool has_drifted = context_.store.Update([&](Snapshot& next) {
     const bool had_drifted = HasDrifted(next, uid);
@@ -450,6 +456,7 @@ void Cluster::UpsertPod(const nlohmann::json& object) {
 
 void Cluster::RemovePod(const nlohmann::json& object) {
   const std::string uid = TextAt(object, "uid");
+  dated_holds_.NoteEnd(uid);
   ForgetPod(uid);
   context_.store.Update([&](Snapshot& next) { next.RemovePod(uid); });
   StateChanged();

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "api/binder.h"
+#include "api/dated_holds.h"
 #include "api/disruption_budgets.h"
 #include "api/error.h"
 #include "api/event_recorder.h"
@@ -46,6 +47,7 @@ struct ClusterSettings {
   NudgerSettings nudger;
   GateKeeperSettings gates;
   ReclaimerSettings reclaim;
+  DatedHoldsSettings dated_holds;
   ListWatchSettings list_watch;
   ExpectationTimeouts expectations;
   std::string instance = "offcut";  // of this process, in events; at most 128 bytes
@@ -173,6 +175,7 @@ class Cluster {
   Nudger nudger_;
   GateKeeper gates_;
   Reclaimer reclaimer_;
+  DatedHolds dated_holds_;
   ExpectationTimers timers_;
   NomineeWaits nominee_waits_;
   PackingRenewal packing_;
