@@ -13,7 +13,8 @@ import (
 )
 
 // KubeletOptions says how the stub in the kubelets' place behaves. It always marks bound pods
-// Running and removes those that are to be deleted.
+// Running, fails those whose activeDeadlineSeconds are over, and removes those that are to be
+// deleted.
 type KubeletOptions struct {
 	// If set, completes pods that have run for so long: their devices are free again.
 	CompleteAfter time.Duration
@@ -91,6 +92,14 @@ func (k *kubelet) serve(ctx context.Context, pod *corev1.Pod) error {
 	case pod.Status.Phase == corev1.PodPending:
 		_, err = pods.Patch(ctx, pod.Name, types.StrategicMergePatchType, k.runningStatus(pod),
 			metav1.PatchOptions{}, "status")
+	case pod.Status.Phase == corev1.PodRunning && pod.Spec.ActiveDeadlineSeconds != nil:
+		deadline := time.Duration(*pod.Spec.ActiveDeadlineSeconds) * time.Second
+		if left := time.Until(pod.Status.StartTime.Add(deadline)); left > 0 {
+			time.AfterFunc(left, func() { k.enqueue(pod) })
+			return nil
+		}
+		_, err = pods.Patch(ctx, pod.Name, types.StrategicMergePatchType,
+			statusPatch(pod, corev1.PodFailed, nil), metav1.PatchOptions{}, "status")
 	case pod.Status.Phase == corev1.PodRunning && k.options.CompleteAfter > 0:
 		if !sleep(ctx, k.options.CompleteAfter) {
 			return nil
@@ -128,6 +137,9 @@ func statusPatch(pod *corev1.Pod, phase corev1.PodPhase, statuses []corev1.Conta
 	status := map[string]any{
 		"phase":      phase,
 		"conditions": []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}},
+	}
+	if phase == corev1.PodRunning && pod.Spec.ActiveDeadlineSeconds != nil {
+		status["startTime"] = metav1.Now()
 	}
 	if statuses != nil {
 		status["containerStatuses"] = statuses
