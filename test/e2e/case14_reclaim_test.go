@@ -34,6 +34,7 @@ func newReclaimWorld(t *testing.T, mode string) *world {
 		t.Fatal(err)
 	}
 	w := newWorld(t, cluster.KubeletOptions{}, "--policy="+policy.path)
+	w.Apply("../../deploy/reclaim/rbac.yaml")
 	w.CreateNamespaces("red", "blue")
 	w.CreateNode("n", cluster.WholeA100x40(2))
 	w.schedule(cluster.SchedulerOptions{})

@@ -127,7 +127,7 @@ func requireRights(t *testing.T, c *cluster.Cluster) {
 		{"list watch", "", "nodes", everywhere, true},
 		{"get list watch patch", "", "pods", everywhere, true},
 		{"create", "", "pods/binding", everywhere, true},
-		{"create", "", "pods/eviction", everywhere, true},
+		{"create", "", "pods/eviction", everywhere, false},
 		{"create patch", "events.k8s.io", "events", everywhere, true},
 		{"get create update", "coordination.k8s.io", "leases", cluster.Namespace, true},
 		{"get create update", "coordination.k8s.io", "leases", "default", false},
