@@ -36,7 +36,7 @@ Pod Ending(Pod pod, std::int64_t end_s) {
 Pod Ending(std::string_view text, std::int64_t end_s) { return Ending(PodFromText(text), end_s); }
 
 std::optional<DatedHoldPlan> PlanFor(const Snapshot& snapshot, const Pod& pod) {
-  return PlanDatedHold(snapshot, pod, {}, {}, now_s);
+  return PlanDatedHold(snapshot, pod, {}, Lifetimes(), now_s);
 }
 
 std::optional<DatedHoldPlan> PlanFor(const Snapshot& snapshot, std::string_view pod) {
@@ -301,7 +301,7 @@ TEST(DatedHoldPropertyTest, ThePlaceIsFreeAtItsDateWhoeverCameMeanwhile) {
     }
     std::vector<std::string> ended;
     snapshot.ForEachPod([&](const PodEntry& entry) {
-      const auto end_s = ExpectedEnd(*entry.pod, {}, now_s);
+      const auto end_s = ExpectedEnd(*entry.pod, Lifetimes(), now_s);
       if (entry.phase != PodPhase::kPending && end_s && *end_s <= plan->expected_s) {
         ended.push_back(entry.pod->uid);
       }
@@ -375,7 +375,7 @@ TEST(DatedHoldStreamTest, APodOfAWholeNodeStartsByItsDateAndStarvesWithoutAHold)
 
   Stream held;
   for (int step = 0; step < 10; ++step) ASSERT_FALSE(held.Step(big));
-  const auto plan = PlanDatedHold(held.snapshot(), big, {}, {}, held.time_s());
+  const auto plan = PlanDatedHold(held.snapshot(), big, {}, Lifetimes(), held.time_s());
   ASSERT_TRUE(plan);
   EXPECT_LE(plan->expected_s, held.time_s() + 150);
   big.hold = HoldOf(big, *plan);

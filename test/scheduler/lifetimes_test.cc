@@ -65,7 +65,7 @@ TEST(ExpectedEndTest, IsTheEarlierOfDeadlineAndLifetime) {
   EXPECT_EQ(ExpectedEnd(pod, lifetimes, 120), 150);
   pod.run_s_max = 40;
   EXPECT_EQ(ExpectedEnd(pod, lifetimes, 120), 140);
-  EXPECT_EQ(ExpectedEnd(pod, {}, 120), 140);
+  EXPECT_EQ(ExpectedEnd(pod, Lifetimes(), 120), 140);
 }
 
 TEST(ExpectedEndTest, IsNotKnownOfAPodThatHasOutlivedItsEstimate) {
@@ -79,19 +79,19 @@ TEST(ExpectedEndTest, IsNotKnownOfAPodThatHasOutlivedItsEstimate) {
 
 TEST(ExpectedEndTest, IsNowForPodsThatAreDeletedOrPastTheirDeadline) {
   Pod pod = OfOwner("job", 100);
-  EXPECT_EQ(ExpectedEnd(pod, {}, 500), std::nullopt);
+  EXPECT_EQ(ExpectedEnd(pod, Lifetimes(), 500), std::nullopt);
   pod.run_s_max = 60;
-  EXPECT_EQ(ExpectedEnd(pod, {}, 500), 500);
+  EXPECT_EQ(ExpectedEnd(pod, Lifetimes(), 500), 500);
   pod.run_s_max = 0;
   pod.is_terminating = true;
-  EXPECT_EQ(ExpectedEnd(pod, {}, 500), 500);
+  EXPECT_EQ(ExpectedEnd(pod, Lifetimes(), 500), 500);
 }
 
 // It has 60 s from its start, which is to come.
 TEST(ExpectedEndTest, BeginsNowForAPodThatHasNotStarted) {
   Pod pod = OfOwner("job", 0);
   pod.run_s_max = 60;
-  EXPECT_EQ(ExpectedEnd(pod, {}, 500), 560);
+  EXPECT_EQ(ExpectedEnd(pod, Lifetimes(), 500), 560);
 }
 
 }  // namespace

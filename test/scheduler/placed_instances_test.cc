@@ -21,7 +21,6 @@ using ::offcut::testing::PodFromText;
 using ::offcut::testing::RedAndBlue;
 using ::offcut::testing::SnapshotOf;
 using ::offcut::testing::ToText;
-using ::testing::ElementsAre;
 
 constexpr auto kWire = Prefilter::kByKubeScheduler;
 
@@ -188,17 +187,6 @@ TEST(PlacedInstancesTest, MayBeAskedForByAnAlias) {
   pod.record = record;
   const Snapshot restarted = SnapshotOf({node}, {pod});
   EXPECT_TRUE(restarted.FindNode("n")->holders[0].follows_record);
-}
-
-// a: [3g 3g 3g 3g 1g . . .], b: empty. The rest of a can serve small ones alone, and b a large one.
-TEST(PlacedInstancesTest, GoToTheNodeWhereTheyTakeLeastFromOthers) {
-  Pod large = HolderAt("large", "3g.20gb", 0, 4);
-  Pod small = HolderAt("small", "1g.5gb", 4, 1);
-  const Snapshot snapshot =
-      SnapshotOf({PlacedInventory("n", 1), PlacedInventory("b", 1)}, {large, small});
-  EXPECT_THAT(Score(snapshot, PodFromText("p nvidia.com/mig-1g.5gb=1"),
-                    std::vector<std::string>{"b", "n"}, {}, kWire),
-              ElementsAre(0, kScoreMax));
 }
 
 // red has one GPU: two halves of 700 are all of its 1400, though two GPUs have four halves.

@@ -25,7 +25,7 @@ using binpack::Piece;
 constexpr std::size_t kFirstPlacesMax = 16;
 
 quota::Ledger LedgerFor(const Snapshot& snapshot, const Pod& pod) {
-  if (snapshot.accounts() != nullptr) return snapshot.accounts()->ExpectedBut(pod.uid);
+  if (snapshot.accounts() != nullptr) return ExpectedUseFor(snapshot, pod).now;
   const std::vector<quota::TenantSpec> specs = {{.name = "all", .parent = "", .quotas = {}}};
   return quota::Ledger(std::make_shared<const quota::TenantTree>(*quota::BuildTenantTree(specs)));
 }
@@ -33,7 +33,8 @@ quota::Ledger LedgerFor(const Snapshot& snapshot, const Pod& pod) {
 GangSizes GangsOf(const Snapshot& snapshot) {
   GangSizes gangs;
   snapshot.ForEachPod([&](const PodEntry& entry) {
-    if (entry.pod->gang.empty() || entry.phase == PodPhase::kPending) return;
+    const bool stays = entry.phase == PodPhase::kReserved || entry.phase == PodPhase::kBound;
+    if (entry.pod->gang.empty() || !stays) return;
     ++gangs[{entry.pod->name_space, entry.pod->gang}];
   });
   return gangs;
