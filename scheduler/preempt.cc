@@ -111,6 +111,9 @@ std::vector<PreemptionCandidate> Preempt(const Snapshot& snapshot, const Pod& po
                                          std::int64_t now_s) {
   const PodEntry* entry = snapshot.FindPod(pod.uid);
   if (entry != nullptr && entry->phase != PodPhase::kPending) return {};
+  // Others leave for it already; what is held until a date costs nobody, and stops no preemption.
+  const bool is_held = entry != nullptr && snapshot.IsHeld(pod.uid);
+  if (is_held && entry->pod->hold->cause == HoldCause::kReclaim) return {};
   std::vector<PreemptionCandidate> kept;
   VictimFinder finder(snapshot, pod, policy, prefilter, now_s);
   for (const PreemptionCandidate& candidate : candidates) {

@@ -155,6 +155,22 @@ TEST(HoldTest, EndsWithItsOwnerAndOnceThatIsBoundOrDeleted) {
   }
 }
 
+// Others leave for the owner already; a hold with a date costs nobody.
+TEST(HoldTest, StopsPreemptionUnlessItHasADate) {
+  for (const HoldCause cause : {HoldCause::kReclaim, HoldCause::kDate}) {
+    Snapshot snapshot = SnapshotOf({WholeInventory("n", 1), WholeInventory("m", 1)},
+                                   {PodFromText("low nvidia.com/gpu=1 node=m")});
+    const Pod owner = WithHold("owner nvidia.com/gpu=1 priority=5",
+                               {.cause = cause, .until_s = 100, .victim_uids = {}, .devices = {}});
+    snapshot.PutPod(owner);
+    const std::vector<PreemptionCandidate> candidates = {{"m", {}}};
+    const auto kept = Preempt(snapshot, owner, candidates, {}, kPrefilter, 0);
+    EXPECT_EQ(kept.empty(), cause == HoldCause::kReclaim);
+    snapshot.LapseHold("uid-owner");
+    EXPECT_EQ(Preempt(snapshot, owner, candidates, {}, kPrefilter, 0).size(), 1U);
+  }
+}
+
 // kube-scheduler has evicted others for the owner on m: it will go there.
 TEST(HoldTest, RestsWhileItsOwnerIsNominatedToAnotherNode) {
   Snapshot snapshot = SnapshotOf({WholeInventory("n", 2), WholeInventory("m", 2)});
