@@ -1,6 +1,9 @@
 package e2e
 
 import (
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -89,4 +92,42 @@ func TestNodeWithoutAnAgentThatObeysTakesNoPod(t *testing.T) {
 	if !strings.Contains(message, "offcut does not drive") {
 		t.Errorf("another reason: %s", message)
 	}
+}
+
+// One half has an instance of low priority, the other two small ones, of low and of middle priority.
+// kube-scheduler sees no shortage of what it is told to ignore, and preempts nobody: the loop frees
+// the one half that costs least, and the pod gets just that.
+func TestAgentIsFreedTheRightHalfForAPodOfHigherPriority(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../deploy/policies/dynamic-mig.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	policy := filepath.Join(t.TempDir(), "policy.yaml")
+	text = append(text, "reclaim: {mode: on, afterSeconds: 1}\n"...)
+	if err := os.WriteFile(policy, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w := newPreemptionWorld(t, "--policy="+policy)
+	w.Apply("../../deploy/reclaim/rbac.yaml")
+	w.CreateNode("cut", cluster.AgentA100(1))
+	w.schedule(ignoringProfiles())
+	large := withPriority(cluster.Pod("large", half, 1), "low")
+	w.runPods(t, large)
+	freed := startOf(t, w, large)
+	const small = "nvidia.com/mig-1g.5gb"
+	w.runPods(t, withPriority(cluster.Pod("small-low", small, 1), "low"),
+		withPriority(cluster.Pod("small-middle", small, 1), "middle"))
+	high := withPriority(cluster.Pod("high", half, 1), "high")
+	w.runPods(t, high)
+	if names := cluster.NamesOf(w.Pods.All()); len(names) != 3 || slices.Contains(names, "large") {
+		t.Errorf("left are %v; large alone had to go", names)
+	}
+	if start := startOf(t, w, high); start != freed {
+		t.Errorf("high starts at %d; what was freed for it is %d", start, freed)
+	}
+	if evictions := w.offcut.Metric("offcut_evictions_total", ""); evictions != 1 {
+		t.Errorf("%v evictions", evictions)
+	}
+	w.offcut.RequireLedgerEqualsRebuild()
 }
