@@ -89,6 +89,7 @@ struct Metrics::Series {
   std::map<std::string, prometheus::Gauge*, std::less<>> gated;  // by tenant
 
   Series();
+  void AddReclaims();  // makes `reclaims` and `evictions`
   prometheus::Histogram& Duration(std::size_t verb, std::size_t code);
 };
 
@@ -126,6 +127,20 @@ prometheus::Histogram& Metrics::Series::Duration(std::size_t verb, std::size_t c
     known.store(histogram, std::memory_order_release);
   }
   return *histogram;
+}
+
+void Metrics::Series::AddReclaims() {
+  Counters& family =
+      AddFamily(prometheus::BuildCounter(), registry, "offcut_reclaims_total",
+                "Pods for which others are evicted by Offcut, or would be, by outcome.");
+  for (const auto& [outcome, name] :
+       {std::pair(ReclaimOutcome::kDone, "done"), std::pair(ReclaimOutcome::kGivenUp, "given-up"),
+        std::pair(ReclaimOutcome::kDryRun, "dry-run")}) {
+    reclaims[static_cast<std::size_t>(outcome)] = &family.Add({{"outcome", name}});
+  }
+  evictions = &AddFamily(prometheus::BuildCounter(), registry, "offcut_evictions_total",
+                         "Pods that Offcut has evicted by the Eviction API.")
+                   .Add({});
 }
 
 Metrics::Metrics(std::string_view version, std::span<const scheduler::ReasonInfo> reasons)
@@ -177,18 +192,7 @@ Metrics::Metrics(std::string_view version, std::span<const scheduler::ReasonInfo
       &AddFamily(prometheus::BuildCounter(), series_->registry, "offcut_gates_lifted_total",
                  "Gates offcut.dev/quota that this process has taken off pods.")
            .Add({});
-  Series::Counters& reclaims =
-      AddFamily(prometheus::BuildCounter(), series_->registry, "offcut_reclaims_total",
-                "Pods for which others are evicted by Offcut, or would be, by outcome.");
-  for (const auto& [outcome, name] :
-       {std::pair(ReclaimOutcome::kDone, "done"), std::pair(ReclaimOutcome::kGivenUp, "given-up"),
-        std::pair(ReclaimOutcome::kDryRun, "dry-run")}) {
-    series_->reclaims[static_cast<std::size_t>(outcome)] = &reclaims.Add({{"outcome", name}});
-  }
-  series_->evictions =
-      &AddFamily(prometheus::BuildCounter(), series_->registry, "offcut_evictions_total",
-                 "Pods that Offcut has evicted by the Eviction API.")
-           .Add({});
+  series_->AddReclaims();
   series_->log_lines_dropped =
       &AddFamily(prometheus::BuildCounter(), series_->registry, "offcut_log_lines_dropped_total",
                  "Log lines dropped because their reader was too slow.")

@@ -14,12 +14,12 @@
 namespace offcut::scheduler {
 namespace {
 
-constexpr std::int64_t never_s = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kNeverS = std::numeric_limits<std::int64_t>::max();
 
 // A holder that may leave.
 struct Leaver {
   std::shared_ptr<const Pod> pod;
-  std::int64_t end_s = never_s;
+  std::int64_t end_s = kNeverS;
   std::int64_t devices = 0;  // quota::kWholeDevice a GPU
 };
 
