@@ -38,8 +38,8 @@ void KeepLargest(std::vector<Entry>& entries) {
 
 // A node reports its GPUs' profiles, and a pod may ask for all of them: 16 of one slice each would
 // be arranged in 16! ways. What fits after a start is the same for equal counts before it, so each
-// such state is looked at once; a GPU with more of them than this is given up. Those that are built
-// in have some thousands at most.
+// such state is looked at once; a GPU with more of them than this is given up. No model that is
+// built in has 300, whatever is asked for.
 constexpr std::size_t kStatesMax = 16 * kServedCountsMax;
 
 // Enumerates what one GPU can serve beside its instances. Instances are added in ascending order of

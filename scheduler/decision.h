@@ -79,7 +79,7 @@ DeviceRecord RecordOf(const Inventory& inventory, const Pod& pod,
 // evictions cannot help, or are not needed; one with a named victim that stands on another node or
 // has no lower priority; and one on a node that we do not know. For a pod without devices the named
 // victims stay what they are. None is kept for a pod that holds devices already: filter offers it
-// its own node. `now_s`: seconds since 1970.
+// its own node; nor for one for which we evict others. `now_s`: seconds since 1970.
 std::vector<PreemptionCandidate> Preempt(const Snapshot& snapshot, const Pod& pod,
                                          std::span<const PreemptionCandidate> candidates,
                                          const Policy& policy, Prefilter prefilter,

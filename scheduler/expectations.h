@@ -5,11 +5,9 @@
 //              lower or equal priority, as in kube-scheduler's own filters, but that of two equals
 //              nominated to one node only the earlier counts. The scheduler leaves the name in
 //              place after errors, so whoever has a clock lets it lapse.
-//   held       the pod says so itself (scheduler/hold.h): pods were evicted for it by us, or
-//   devices
-//              are kept until a date. Whoever has a clock lets it lapse at its deadline. Goes
-//              before a nomination to the same node; while the pod is nominated to another one, it
-//              waits for that one.
+//   held       the pod says so itself (scheduler/hold.h): we evict pods for it, or keep devices
+//              until a date. Whoever has a clock lets it lapse at its deadline. Goes before a
+//              nomination to the same node, and rests while the pod is nominated to another.
 //   claimed    it was told that it fits there, and its bind has not come yet: seconds to minutes,
 //              for volumes, Permit, or the rest of its gang. Counts against every other pod, as
 //              kube-scheduler's assumed pods do.
