@@ -59,26 +59,38 @@ class Search {
     return found == charge.end() ? 0 : found->amount;
   }
 
-  // What of the contested cells the newcomer lacks, level by level from its tenant up: at each the
-  // part is taken that the level keeps for itself. `reach_` becomes the first tenant whose subtree
-  // has room for what is left by then, without borrowing.
   void FindReach() {
+    if (!rules_.beside_any && rules_.from_borrowers != Taking::kAny) {
+      reach_ = ReachOf(search_.contested);
+      return;
+    }
+    std::vector<int> cells;
+    cells.reserve(search_.newcomer.charge.size());
+    for (const CellAmount& each : search_.newcomer.charge) {
+      if (tree().Plan(each.cell, search_.newcomer.tenant).takes_part) cells.push_back(each.cell);
+    }
+    reach_ = ReachOf(cells);
+  }
+
+  // What of the cells the newcomer lacks, level by level from its tenant up: at each the part is
+  // taken that the level keeps for itself. The first tenant whose subtree has room for what is left
+  // by then, without borrowing; -1: none.
+  int ReachOf(std::span<const int> cells) const {
     std::vector<std::int64_t> missing;
-    missing.reserve(search_.contested.size());
-    for (const int cell : search_.contested) missing.push_back(Asked(cell));
-    const int tenant = search_.newcomer.tenant;
-    for (int t = tenant; t >= 0 && reach_ < 0; t = tree().Parent(t)) {
+    missing.reserve(cells.size());
+    for (const int cell : cells) missing.push_back(Asked(cell));
+    for (int t = search_.newcomer.tenant; t >= 0; t = tree().Parent(t)) {
       bool has_room = true;
       for (std::size_t i = 0; i < missing.size(); ++i) {
-        const int cell = search_.contested[i];
-        const CellPlan& plan = tree().Plan(cell, t);
-        const std::int64_t used = walk_.ledger().Used(t, cell);
+        const CellPlan& plan = tree().Plan(cells[i], t);
+        const std::int64_t used = walk_.ledger().Used(t, cells[i]);
         has_room = has_room && SaturatingAdd(used, missing[i]) <= plan.subtree;
         const std::int64_t kept = std::max<std::int64_t>(0, SaturatingSub(plan.local, used));
         missing[i] = std::max<std::int64_t>(0, SaturatingSub(missing[i], kept));
       }
-      if (has_room) reach_ = t;
+      if (has_room) return t;
     }
+    return -1;
   }
 
   // The newcomer's guarantee lies below what it has in common with the candidate.
@@ -190,7 +202,7 @@ class Search {
   VictimWalk walk_;
   const VictimSearch& search_;
   const VictimRules& rules_;
-  int reach_ = -1;
+  int reach_ = -1;  // ReachOf() the cells that count
   std::vector<Entry> entries_;
 };
 

@@ -14,9 +14,11 @@
 // set. All or nothing: without a set that suffices nobody is taken.
 //
 // Source: Kueue, pkg/scheduler/preemption: classical preemption with hierarchical cohorts. Other
-// than there, cells that are not contested do not matter to whether a newcomer reclaims
-// (kubernetes-sigs/kueue issue 7393), and a newcomer that takes from its own tenant alone does not
-// take more than it needs so as not to borrow. Pure.
+// than there, cells that are not contested do not matter to whether a newcomer reclaims from lower
+// priorities (kubernetes-sigs/kueue issue 7393), and a newcomer that takes from its own tenant
+// alone does not take more than it needs so as not to borrow. Where priorities do not count they do
+// matter: else two that are guaranteed one resource each, and borrow the other's, evict each other
+// for ever. Pure.
 #pragma once
 
 #include <cstddef>
@@ -41,6 +43,9 @@ enum class Taking {
 struct VictimRules {
   Taking within_tenant = Taking::kLower;
   Taking from_borrowers = Taking::kLower;  // while the newcomer reclaims
+  // Somebody takes from borrowers whatever their priority: with kAny here, or by other rules beside
+  // these. Then only those reclaim who borrow none of what they ask for, contested or not.
+  bool beside_any = false;
   // While it would borrow itself: from those of lower priority, and of at most `priority_max`.
   bool while_borrowing = false;
   std::int64_t priority_max = INT64_MAX;

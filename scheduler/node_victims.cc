@@ -8,13 +8,6 @@
 #include "scheduler/accounts.h"
 
 namespace offcut::scheduler {
-namespace {
-
-quota::VictimRules RulesOf(const PreemptionRules& rules) {
-  return {.within_tenant = rules.within_tenant, .from_borrowers = rules.from_borrowers};
-}
-
-}  // namespace
 
 NodeVictims::NodeVictims(Preemptor& preemptor, const Node& node, binpack::RequestShape shape)
     : preemptor_(preemptor),
@@ -54,10 +47,11 @@ const Units& NodeVictims::Eligible() {
   if (eligible_) return *eligible_;
   const quota::FitsWithout never = [](std::span<const std::size_t>) { return false; };
   const quota::VictimSearch search{newcomer_, candidates_, contested_, never};
-  const PreemptionRules& rules = preemptor_.evictor().rules;
-  eligible_ = rules.fair_sharing
-                  ? quota::EligibleFairVictims(preemptor_.ledger(), search, RulesOf(rules))
-                  : quota::EligibleVictims(preemptor_.ledger(), search, RulesOf(rules));
+  const Evictor& evictor = preemptor_.evictor();
+  quota::Ledger& ledger = preemptor_.ledger();
+  eligible_ = evictor.rules.fair_sharing
+                  ? quota::EligibleFairVictims(ledger, search, evictor.quota_rules)
+                  : quota::EligibleVictims(ledger, search, evictor.quota_rules);
   return *eligible_;
 }
 
@@ -91,10 +85,11 @@ std::optional<Units> NodeVictims::FindAmong(const Units& among, const Units& req
     return has_required() && vacancy_.FitsWithout(units);
   };
   const quota::VictimSearch search{newcomer_, candidates, contested_, fits};
-  const PreemptionRules& rules = preemptor_.evictor().rules;
-  const auto victims = rules.fair_sharing
-                           ? quota::FindFairVictims(preemptor_.ledger(), search, RulesOf(rules), {})
-                           : quota::FindVictims(preemptor_.ledger(), search, RulesOf(rules));
+  const Evictor& evictor = preemptor_.evictor();
+  quota::Ledger& ledger = preemptor_.ledger();
+  const auto victims = evictor.rules.fair_sharing
+                           ? quota::FindFairVictims(ledger, search, evictor.quota_rules, {})
+                           : quota::FindVictims(ledger, search, evictor.quota_rules);
   if (!victims) return std::nullopt;
   units.clear();
   for (const quota::Victim& victim : *victims) units.push_back(among[victim.candidate]);

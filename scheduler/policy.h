@@ -68,6 +68,9 @@ struct Policy {
   std::shared_ptr<const Tenancy> tenancy;  // null: no tenants
 };
 
+// Quota's part of who may be evicted.
+quota::VictimRules QuotaRulesOf(const Policy& policy);
+
 // The policy's ties, or those with which its strategy packs best.
 Ties TiesOf(const Policy& policy);
 

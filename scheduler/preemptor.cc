@@ -30,6 +30,7 @@ Preemptor::Preemptor(const Snapshot& snapshot, const Pod& pod, const Policy& pol
       evictor_{
           .pod = pod,
           .rules = policy.preemption,
+          .quota_rules = QuotaRulesOf(policy),
           .tenancy = snapshot.accounts() == nullptr ? nullptr : &snapshot.accounts()->tenancy(),
           .payer = PayerIn(snapshot, pod),
           .now_s = now_s},

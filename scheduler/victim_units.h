@@ -47,6 +47,7 @@ using GangSizes = std::map<std::pair<std::string, std::string>, int>;
 struct Evictor {
   const Pod& pod;
   const PreemptionRules& rules;
+  quota::VictimRules quota_rules;
   const Tenancy* tenancy = nullptr;  // nullptr: there are no tenants
   Payer payer;                       // of the pod
   std::int64_t now_s = 0;            // seconds since 1970

@@ -120,9 +120,13 @@ TEST(QuotaRegressionTest, WhatIsNotContestedKeepsNobodyFromReclaiming) {
   const std::vector<int> contested = ContestedCells(ledger, a, newcomer.charge);
   EXPECT_THAT(contested, ElementsAre(memory));
   const FitsWithout fits = [](std::span<const std::size_t>) { return true; };
-  const auto victims = FindVictims(ledger, {newcomer, candidates, contested, fits}, {});
+  const VictimSearch search{newcomer, candidates, contested, fits};
+  const auto victims = FindVictims(ledger, search, {});
   ASSERT_TRUE(victims);
   EXPECT_EQ(victims->size(), 2);
+  // Beside a loop that knows no priorities it does keep it: b could do the same to a, for ever.
+  EXPECT_EQ(FindVictims(ledger, search, {.beside_any = true}), std::nullopt);
+  EXPECT_EQ(FindVictims(ledger, search, {.from_borrowers = Taking::kAny}), std::nullopt);
 }
 
 // volcano 4658: the quota names GPUs alone; memory that the pod holds with them is no matter.

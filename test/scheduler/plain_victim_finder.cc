@@ -55,6 +55,7 @@ class Plain {
         evictor_{
             .pod = pod,
             .rules = policy.preemption,
+            .quota_rules = QuotaRulesOf(policy),
             .tenancy = snapshot.accounts() == nullptr ? nullptr : &snapshot.accounts()->tenancy(),
             .payer = PayerIn(snapshot, pod),
             .now_s = now_s},
@@ -190,8 +191,7 @@ class Plain {
     };
     const quota::VictimSearch search{newcomer_, candidates, contested_, fits};
     const PreemptionRules& rules = evictor_.rules;
-    const quota::VictimRules by_priority{.within_tenant = rules.within_tenant,
-                                         .from_borrowers = rules.from_borrowers};
+    const quota::VictimRules& by_priority = evictor_.quota_rules;
     const auto victims = rules.fair_sharing
                              ? quota::FindFairVictims(ledger_, search, by_priority, {})
                              : quota::FindVictims(ledger_, search, by_priority);

@@ -173,5 +173,15 @@ TEST(ReclaimTest, IsForPodsAloneThatWaitAndOfWhichWeKnowWhatTheyNeed) {
   }));
 }
 
+// Architecture 54: preemption and the loop evict side by side, and a dry run evicts nobody.
+TEST(ReclaimTest, PreemptionBesideALoopThatEvictsTakesForWholeClaimsAlone) {
+  Policy policy;
+  EXPECT_FALSE(QuotaRulesOf(policy).beside_any);
+  policy.reclaim.mode = ReclaimMode::kDryRun;
+  EXPECT_FALSE(QuotaRulesOf(policy).beside_any);
+  policy.reclaim.mode = ReclaimMode::kOn;
+  EXPECT_TRUE(QuotaRulesOf(policy).beside_any);
+}
+
 }  // namespace
 }  // namespace offcut::scheduler
