@@ -200,15 +200,23 @@ void Reclaimer::GoOn() {
   SendNext(true);
 }
 
-// Whether the pod still waits for just this, and the victims are there.
+// Whether the pod still waits for just this, its hold counts, and whoever is left to go must go.
+// One that has gone by itself is as good as evicted.
 bool Reclaimer::IsStillRight(const Snapshot& snapshot) const {
   const PodEntry* entry = snapshot.FindPod(task_->pod->uid);
   if (entry == nullptr || entry->phase != scheduler::PodPhase::kPending) return false;
-  if (entry->pod->hold != task_->hold || entry->pod->is_terminating) return false;
-  return std::ranges::all_of(task_->plan.victims, [&](const PodPtr& victim) {
-    const PodEntry* known = snapshot.FindPod(victim->uid);
-    return known == nullptr || known->node_name == task_->plan.node;
-  });
+  const Pod& pod = *entry->pod;
+  if (pod.hold != task_->hold || pod.is_terminating || !snapshot.IsHeld(pod.uid)) return false;
+  const std::string& node = task_->plan.node;
+  if (!pod.nominated_node_name.empty() && pod.nominated_node_name != node) return false;
+  std::vector<std::string> left;
+  for (std::size_t i = task_->next; i < task_->plan.victims.size(); ++i) {
+    const PodEntry* victim = snapshot.FindPod(task_->plan.victims[i]->uid);
+    if (victim == nullptr) continue;
+    if (victim->node_name != node) return false;
+    left.push_back(victim->pod->uid);
+  }
+  return MustStillGo(snapshot, pod, node, left, policy_, NowSeconds());
 }
 
 void Reclaimer::SendNext(bool is_trial) {
@@ -236,7 +244,11 @@ void Reclaimer::SendNext(bool is_trial) {
 }
 
 void Reclaimer::Evicted(const KubeResult& result) {
-  const bool is_done = OutcomeOf(result) == CallOutcome::kDone;
+  const CallOutcome outcome = OutcomeOf(result);
+  const bool is_done = outcome == CallOutcome::kDone;
+  if (task_->stage == Stage::kEvicting && outcome != CallOutcome::kRefused) {
+    task_->may_have_evicted = true;
+  }
   if (!is_done && !IsGone(result)) {
     GiveUp(fmt::format("{} may not be evicted: {}", NameOfPod(*task_->plan.victims[task_->next]),
                        ResultText(result)));
@@ -260,8 +272,8 @@ void Reclaimer::GiveUp(const std::string& why) {
   const Task task = *std::exchange(task_, std::nullopt);
   metrics_.CountReclaim(ReclaimOutcome::kGivenUp);
   spdlog::warn("reclaim for {} on node {} given up: {}", NameOfPod(*task.pod), task.plan.node, why);
-  if (!may_act_()) return;
-  TakeOff(*task.pod);
+  // What somebody has left, or may have, is kept for whom he left it.
+  if (may_act_() && !task.may_have_evicted) TakeOff(*task.pod);
 }
 
 // Where it fails the hold ends at its deadline.

@@ -70,7 +70,8 @@ class Reclaimer {
     scheduler::ReclaimPlan plan;
     scheduler::Hold hold;
     Stage stage = Stage::kHolding;
-    std::size_t next = 0;          // of the victims
+    std::size_t next = 0;  // of the victims
+    bool may_have_evicted = false;
     Clock::time_point unseen_end;  // of kHolding and kHeld
   };
 

@@ -3,20 +3,17 @@
 #include <algorithm>
 #include <limits>
 #include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 namespace offcut::scheduler {
 namespace {
 
-bool IsListed(const NamedVictims& named, const Node& node, std::string_view uid) {
-  return std::ranges::find(named.others, uid, &NamedVictim::uid) != named.others.end() ||
-         std::ranges::any_of(named.holders,
-                             [&](std::size_t h) { return node.holders[h].pod->uid == uid; });
-}
-
 // Not a holder there. nullopt: it stands elsewhere, or must not go.
 std::optional<NamedVictim> ReadOther(const Preemptor& preemptor, const Node& node,
                                      const std::string& uid) {
+  if (uid == preemptor.pod().uid) return std::nullopt;  // nobody makes room for itself
   NamedVictim other{uid, std::numeric_limits<std::int32_t>::min()};
   if (const PodEntry* entry = preemptor.snapshot().FindPod(uid); entry != nullptr) {
     if (!entry->node_name.empty() && entry->node_name != node.name()) return std::nullopt;
@@ -45,19 +42,23 @@ std::optional<NamedVictims> ReadNamed(const Preemptor& preemptor, const Node& no
   NamedVictims named;
   Units named_units;
   bool all_may_go = true;
+  std::unordered_map<std::string_view, std::size_t> holders;
+  for (std::size_t i = 0; i < node.holders.size(); ++i) {
+    holders.emplace(node.holders[i].pod->uid, i);
+  }
+  std::unordered_set<std::string_view> listed;
   for (const std::string& uid : uids) {
-    if (IsListed(named, node, uid)) continue;
-    const auto holder = std::ranges::find_if(
-        node.holders, [&](const Holder& each) { return each.pod->uid == uid; });
-    if (holder == node.holders.end()) {
+    if (!listed.insert(uid).second) continue;
+    const auto holder = holders.find(uid);
+    if (holder == holders.end()) {
       auto other = ReadOther(preemptor, node, uid);
       if (!other) return std::nullopt;
       named.others.push_back(*std::move(other));
       continue;
     }
-    const Pod& pod = *holder->pod;
+    const std::size_t index = holder->second;
+    const Pod& pod = *node.holders[index].pod;
     if (pod.priority >= preemptor.pod().priority) return std::nullopt;
-    const auto index = static_cast<std::size_t>(holder - node.holders.begin());
     // Without devices, or only expected here: kube-scheduler knows why.
     if (pod.request.empty() || pod.node_name.empty()) {
       named.lifted.push_back(index);

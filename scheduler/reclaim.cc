@@ -78,4 +78,22 @@ std::optional<ReclaimPlan> PlanReclaim(const Snapshot& snapshot, const Pod& pod,
   return std::move(plans[*best]);
 }
 
+bool MustStillGo(const Snapshot& snapshot, const Pod& pod, const std::string& node,
+                 const std::vector<std::string>& victim_uids, const Policy& policy,
+                 std::int64_t now_s) {
+  if (victim_uids.empty()) return true;
+  // What the hold has done to the accounts, the search would do again.
+  Snapshot unheld = snapshot;
+  Pod newcomer = pod;
+  newcomer.hold.reset();
+  unheld.PutPod(newcomer);
+  const Policy rules = WithReclaimRules(policy, {});
+  VictimFinder finder(unheld, newcomer, rules, Prefilter::kByKubeScheduler, now_s);
+  const auto found = finder.Find({.node_name = node, .victim_uids = {}});
+  if (!found || found->pdb_violations > 0) return false;
+  return std::ranges::all_of(victim_uids, [&](const std::string& uid) {
+    return std::ranges::find(found->victim_uids, uid) != found->victim_uids.end();
+  });
+}
+
 }  // namespace offcut::scheduler

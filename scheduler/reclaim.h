@@ -37,4 +37,10 @@ std::optional<ReclaimPlan> PlanReclaim(const Snapshot& snapshot, const Pod& pod,
                                        const std::unordered_set<std::string>& spared,
                                        std::int64_t now_s);
 
+// Whether each of the victims that are left of a plan must still go, and may: as when it was made,
+// though others have come or gone meanwhile. No UIDs: true.
+bool MustStillGo(const Snapshot& snapshot, const Pod& pod, const std::string& node,
+                 const std::vector<std::string>& victim_uids, const Policy& policy,
+                 std::int64_t now_s);
+
 }  // namespace offcut::scheduler

@@ -265,5 +265,48 @@ TEST(ReclaimerTest, PausesBetweenTwoTriesForOnePod) {
   EXPECT_EQ(world.server.Count("PATCH"), 2U);
 }
 
+// The first has gone already: what it leaves stays held.
+TEST(ReclaimerTest, KeepsItsHoldWhereTheSecondIsRefusedAfterTheFirstWent) {
+  World world(ReclaimMode::kOn, 2);
+  world.server.On(std::string(kEvictB), {{.reply = Reply(201, "{}")}, {.reply = Reply(429, "{}")}});
+  world.Start();
+  world.Show(world.Written());
+  EXPECT_THAT(world.Evictions(4), ElementsAre("a?", "b?", "a", "b"));
+  EXPECT_TRUE(Counts(world, "offcut_reclaims_total{outcome=\"given-up\"} 1"));
+  std::promise<void> later;
+  world.client->RunAfter(milliseconds{40}, [&later] { later.set_value(); });
+  later.get_future().wait();
+  EXPECT_EQ(world.server.Count("PATCH"), 1U);
+}
+
+// a has left by itself, and red has no more than its guarantee: b need not go.
+TEST(ReclaimerTest, EvictsNobodyOnceOthersHaveMadeRoom) {
+  World world;
+  world.Start();
+  const scheduler::Hold hold = world.Written();
+  world.Edit([&](Snapshot& next) {
+    next.RemovePod("uid-a");
+    Pod pod = *next.FindPod("uid-p")->pod;
+    pod.hold = hold;
+    next.PutPod(pod);
+  });
+  EXPECT_TRUE(world.TakesTheHoldOff(2));
+  EXPECT_THAT(world.Evictions(0), IsEmpty());
+}
+
+TEST(ReclaimerTest, EvictsNobodyForAPodThatIsNominatedElsewhereMeanwhile) {
+  World world;
+  world.Start();
+  const scheduler::Hold hold = world.Written();
+  world.Edit([&](Snapshot& next) {
+    Pod pod = *next.FindPod("uid-p")->pod;
+    pod.hold = hold;
+    pod.nominated_node_name = "m";
+    next.PutPod(pod);
+  });
+  EXPECT_TRUE(world.TakesTheHoldOff(2));
+  EXPECT_THAT(world.Evictions(0), IsEmpty());
+}
+
 }  // namespace
 }  // namespace offcut::api

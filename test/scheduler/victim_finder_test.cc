@@ -157,6 +157,17 @@ TEST(VictimFinderTest, AVictimThatMayNotGoIsSwappedForOneThatFreesAsMuch) {
   EXPECT_EQ(UidsOf(finder.Find({.node_name = "n", .victim_uids = {"uid-b"}})), std::nullopt);
 }
 
+// Neither by its own list, nor as one that we do not know yet.
+TEST(VictimFinderTest, NobodyMakesRoomForItself) {
+  const Snapshot snapshot =
+      SnapshotOf({WholeInventory("n", 1)}, {PodFromText("a nvidia.com/gpu=1 node=n priority=1")});
+  const Pod pod = PodFromText("p nvidia.com/gpu=1 priority=10");
+  const Policy policy;
+  VictimFinder finder(snapshot, pod, policy, Prefilter::kByKubeScheduler, 0);
+  EXPECT_TRUE(finder.Find({.node_name = "n", .victim_uids = {"uid-a"}}));
+  EXPECT_FALSE(finder.Find({.node_name = "n", .victim_uids = {"uid-a", "uid-p"}}));
+}
+
 TEST(VictimFinderTest, WhoHasJustStartedIsLeftAloneUnlessItEnds) {
   Policy policy;
   policy.preemption.run_s_min = 60;
