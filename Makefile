@@ -5,10 +5,11 @@ RELEASE := build/release/bin
 # The programs that have tests with the label `threads`.
 THREADS_TESTS := api_threads_test bench_test scheduler_test
 BENCH_ARGUMENTS ?= http --offcut $(RELEASE)/offcut
+BENCH_HTTP_ARGUMENTS ?=
 BENCH_SCHEDULING_ARGUMENTS ?=
 BENCH_PACKING_ARGUMENTS ?=
 
-.PHONY: help build demo test lint bench bench-packing bench-scheduling asan tsan e2e e2e-all clean
+.PHONY: help build demo test lint bench bench-http bench-packing bench-scheduling asan tsan e2e e2e-all clean
 .DEFAULT_GOAL := help
 
 help:
@@ -17,6 +18,7 @@ help:
 	@echo 'make test    build and run all tests; the last line counts them'
 	@echo 'make lint    layout, clang-tidy, layering and house rules'
 	@echo 'make bench   build, and measure the extender over HTTP'
+	@echo 'make bench-http  build, and measure it beside an echo and an extender in Go'
 	@echo 'make bench-packing  build, and measure how well strategies pack production traces'
 	@echo 'make bench-scheduling  build, and measure pods a second under a real kube-scheduler'
 	@echo 'make asan    all tests under AddressSanitizer and UBSan'
@@ -35,6 +37,9 @@ demo: build
 
 bench: build
 	@$(RELEASE)/offcut-bench $(BENCH_ARGUMENTS)
+
+bench-http: build
+	@bench/load $(RELEASE)/offcut-bench $(RELEASE)/offcut $(BENCH_HTTP_ARGUMENTS)
 
 bench-packing: build
 	@deploy/install-build-dependencies bench-packing

@@ -15,8 +15,8 @@
 
 #include "bench/cluster_objects.h"
 #include "bench/kube_scheduler_player.h"
-#include "bench/offcut_process.h"
 #include "bench/played_node.h"
+#include "bench/server_process.h"
 
 namespace offcut::bench {
 namespace {
@@ -155,7 +155,7 @@ void PrintWhatNext(const DemoSettings& settings, std::ostream& out) {
 std::expected<std::vector<PlayedPod>, Error> PlayAll(const ClusterObjects& cluster,
                                                      const ClusterObjects& waiting,
                                                      const ExtenderEntry& entry,
-                                                     const OffcutProcess& offcut,
+                                                     const ServerProcess& offcut,
                                                      std::ostream& out) {
   auto scheduler = KubeSchedulerPlayer::Create(cluster, offcut.ExtenderPort(), entry);
   if (!scheduler) return std::unexpected(scheduler.error());
@@ -171,7 +171,7 @@ std::expected<std::vector<PlayedPod>, Error> PlayAll(const ClusterObjects& clust
   return rows;
 }
 
-std::expected<void, Error> PrintPicture(std::string_view heading, const OffcutProcess& offcut,
+std::expected<void, Error> PrintPicture(std::string_view heading, const ServerProcess& offcut,
                                         std::ostream& out) {
   const auto picture = HttpConnection(offcut.MetricsPort()).Get("/api/v1/gpus?output=text");
   if (!picture) return std::unexpected(picture.error());
@@ -252,7 +252,7 @@ std::expected<void, Error> RunDemo(const DemoSettings& settings, std::ostream& o
   const auto entry = ReadExtenderEntry(settings.scheduler_config);
   if (!entry) return std::unexpected(entry.error());
   SortByPriority(waiting->pods);
-  auto offcut = OffcutProcess::Start(settings.offcut, {settings.cluster});
+  auto offcut = ServerProcess::StartOffcut(settings.offcut, {settings.cluster});
   if (!offcut) return std::unexpected(offcut.error());
 
   out << fmt::format(

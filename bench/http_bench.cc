@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "bench/kube_scheduler_player.h"
-#include "bench/offcut_process.h"
+#include "bench/server_process.h"
 
 namespace offcut::bench {
 namespace {
@@ -92,7 +92,7 @@ json ToJson(const CallFigures& figures) {
 }
 
 void PrintFigures(const HttpBenchSettings& settings, std::size_t nodes,
-                  const std::vector<CallFigures>& figures, const OffcutProcess::Memory& memory,
+                  const std::vector<CallFigures>& figures, const ServerProcess::Memory& memory,
                   std::ostream& out) {
   if (settings.prints_json) {
     json calls = json::array();
@@ -185,7 +185,7 @@ std::expected<void, Error> RunHttpBench(const HttpBenchSettings& settings, std::
         Error{ErrorKind::kBadRequest,
               fmt::format("{}: has no node, or no pod that waits", settings.snapshot)});
   }
-  auto offcut = OffcutProcess::Start(settings.offcut, {settings.snapshot});
+  auto offcut = ServerProcess::StartOffcut(settings.offcut, {settings.snapshot});
   if (!offcut) return std::unexpected(offcut.error());
   const auto figures = MeasureAll(settings, *objects, bodies, offcut->ExtenderPort());
   if (!figures) return std::unexpected(figures.error());

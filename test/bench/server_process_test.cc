@@ -1,4 +1,4 @@
-#include "bench/offcut_process.h"
+#include "bench/server_process.h"
 
 #include <filesystem>
 #include <fstream>
@@ -41,9 +41,9 @@ std::string ServerThatEndsWith(int status) {
          std::to_string(status) + ")\n";
 }
 
-TEST(OffcutProcessTest, KnowsThePortsOnceTheProgramIsReady) {
+TEST(ServerProcessTest, KnowsThePortsOnceTheProgramIsReady) {
   const Script script(ServerThatEndsWith(0));
-  auto process = OffcutProcess::Start(script.path(), {"a.yaml"});
+  auto process = ServerProcess::StartOffcut(script.path(), {"a.yaml"});
   ASSERT_TRUE(process.has_value()) << process.error().message;
   EXPECT_EQ(process->ExtenderPort(), 1234);
   EXPECT_EQ(process->MetricsPort(), 1236);
@@ -51,31 +51,31 @@ TEST(OffcutProcessTest, KnowsThePortsOnceTheProgramIsReady) {
   EXPECT_TRUE(process->Stop().has_value());
 }
 
-TEST(OffcutProcessTest, AsksForFreePortsAndPassesTheSnapshots) {
+TEST(ServerProcessTest, AsksForFreePortsAndPassesTheSnapshots) {
   const Script script("sys.exit(' '.join(sys.argv[1:]))\n");
-  const auto process = OffcutProcess::Start(script.path(), {"a.yaml", "b.yaml"});
+  const auto process = ServerProcess::StartOffcut(script.path(), {"a.yaml", "b.yaml"});
   ASSERT_FALSE(process.has_value());
   EXPECT_THAT(process.error().message,
               HasSubstr("serve --snapshot a.yaml --snapshot b.yaml --bind-address 127.0.0.1:0 "
                         "--health-bind-address 127.0.0.1:0 --metrics-bind-address 127.0.0.1:0"));
 }
 
-TEST(OffcutProcessTest, TellsTheLastWordsOfAProgramThatEndsBeforeItIsReady) {
+TEST(ServerProcessTest, TellsTheLastWordsOfAProgramThatEndsBeforeItIsReady) {
   const Script script("sys.exit('no such policy')\n");
-  const auto process = OffcutProcess::Start(script.path(), {});
+  const auto process = ServerProcess::StartOffcut(script.path(), {});
   ASSERT_FALSE(process.has_value());
   EXPECT_THAT(process.error().message, HasSubstr("ended before it was ready: no such policy"));
 }
 
-TEST(OffcutProcessTest, TellsAProgramThatCannotBeRun) {
-  const auto process = OffcutProcess::Start("/nonexistent/offcut", {});
+TEST(ServerProcessTest, TellsAProgramThatCannotBeRun) {
+  const auto process = ServerProcess::StartOffcut("/nonexistent/offcut", {});
   ASSERT_FALSE(process.has_value());
   EXPECT_THAT(process.error().message, HasSubstr("No such file or directory"));
 }
 
-TEST(OffcutProcessTest, TellsAProgramThatEndsWithAFailure) {
+TEST(ServerProcessTest, TellsAProgramThatEndsWithAFailure) {
   const Script script(ServerThatEndsWith(5));
-  auto process = OffcutProcess::Start(script.path(), {});
+  auto process = ServerProcess::StartOffcut(script.path(), {});
   ASSERT_TRUE(process.has_value()) << process.error().message;
   EXPECT_FALSE(process->Stop().has_value());
 }

@@ -1,0 +1,3 @@
+module offcut.dev/baseline
+
+go 1.21
