@@ -1,8 +1,6 @@
 #include "api/extender_reader.h"
 
-#include <bit>
-#include <cstdint>
-#include <functional>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <utility>
@@ -12,6 +10,7 @@
 
 #include "api/http.h"
 #include "api/json_stream.h"
+#include "api/name_buffers.h"
 
 namespace offcut::api {
 
@@ -23,6 +22,7 @@ namespace dom = simdjson::dom;
 struct ExtenderReader::Parsers {
   ondemand::parser envelope;
   dom::parser strict;
+  NameBuffers names;
 };
 
 namespace {
@@ -31,28 +31,6 @@ static_assert(kBodyPaddingBytes >= simdjson::SIMDJSON_PADDING);
 
 // Buffers for larger bodies are not kept: simdjson's index needs 4 bytes for each byte of a body.
 constexpr std::size_t kKeptBodyBytesMax = std::size_t{32} << 20;
-
-constexpr std::uint32_t kFree = UINT32_MAX;  // of a place in the table below
-static_assert(kRequestNodesMax < kFree);
-
-// Marks the names that have not come before; empty if all are such. A table of our own: this runs
-// on every name of every request, and std::unordered_set costs several times the parse.
-std::vector<bool> FirstComers(const std::vector<std::string>& names) {
-  std::vector<std::uint32_t> table(std::bit_ceil(2 * names.size() + 1), kFree);
-  std::vector<bool> is_first(names.size(), true);
-  bool has_repeats = false;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    std::size_t place = std::hash<std::string>()(names[i]) & (table.size() - 1);
-    while (table[place] != kFree && names[table[place]] != names[i]) {
-      place = (place + 1) & (table.size() - 1);
-    }
-    is_first[i] = table[place] == kFree;
-    if (is_first[i]) table[place] = static_cast<std::uint32_t>(i);
-    has_repeats |= !is_first[i];
-  }
-  if (!has_repeats) is_first.clear();
-  return is_first;
-}
 
 template <typename T>
 void KeepMarked(std::vector<T>& items, const std::vector<bool>& marked) {
@@ -65,26 +43,26 @@ void KeepMarked(std::vector<T>& items, const std::vector<bool>& marked) {
   items.resize(kept);
 }
 
-std::expected<std::vector<std::string>, Error> ReadNodeNames(JsonValue value,
+std::expected<std::vector<std::string>, Error> ReadNodeNames(NameBuffers& buffers, JsonValue value,
                                                              std::string_view path) {
-  std::vector<std::string> names;
+  std::vector<std::string> names = buffers.TakeList();
   const auto read_item = [&](JsonValue item, std::size_t index) -> Result {
     std::string_view name;
     if (const auto code = item.get_string().get(name)) return NotJson(At(path, index), code);
     if (name.empty()) return BadRequest(At(path, index), "is empty");
     if (name.size() > kNameBytesMax) return TooLarge(At(path, index), "bytes", kNameBytesMax);
-    names.emplace_back(name);
+    names.push_back(buffers.Take(name));
     return {};
   };
   auto result = ForEachItem(value, path, kRequestNodesMax, read_item);
   if (!result) return std::unexpected(std::move(result.error()));
-  const auto is_first = FirstComers(names);
+  const auto is_first = buffers.FirstComers(names);
   if (!is_first.empty()) KeepMarked(names, is_first);
   return names;
 }
 
-std::expected<NodeList, Error> ReadNodeList(dom::parser& strict, JsonValue value,
-                                            std::string_view path) {
+std::expected<NodeList, Error> ReadNodeList(dom::parser& strict, NameBuffers& buffers,
+                                            JsonValue value, std::string_view path) {
   ondemand::object object;
   if (const auto code = value.get(object)) return NotJson(path, code);
   NodeList list;
@@ -93,7 +71,7 @@ std::expected<NodeList, Error> ReadNodeList(dom::parser& strict, JsonValue value
     if (!text) return std::unexpected(text.error());
     const auto name = ReadMetadata(strict, *text, at, "name", kNameBytesMax);
     if (!name) return std::unexpected(name.error());
-    list.names.emplace_back(*name);
+    list.names.push_back(buffers.Take(*name));
     list.items.push_back(*text);
     return {};
   };
@@ -106,7 +84,7 @@ std::expected<NodeList, Error> ReadNodeList(dom::parser& strict, JsonValue value
   };
   auto result = ReadMembers(strict, object, path, Member{"items", read_items});
   if (!result) return std::unexpected(std::move(result.error()));
-  const auto is_first = FirstComers(list.names);
+  const auto is_first = buffers.FirstComers(list.names);
   if (is_first.empty()) return list;
   KeepMarked(list.names, is_first);
   KeepMarked(list.items, is_first);
@@ -181,10 +159,14 @@ auto ObjectReader(dom::parser& strict) {
     return SoundObjectText(strict, value, path);
   };
 }
-auto NodeListReader(dom::parser& strict) {
-  return [&strict](JsonValue value, std::string_view path) {
-    return ReadNodeList(strict, value, path);
+auto NodeListReader(dom::parser& strict, NameBuffers& buffers) {
+  return [&](JsonValue value, std::string_view path) {
+    return ReadNodeList(strict, buffers, value, path);
   };
+}
+auto NodeNamesReader(NameBuffers& buffers) {
+  return
+      [&](JsonValue value, std::string_view path) { return ReadNodeNames(buffers, value, path); };
 }
 auto VictimsReader(dom::parser& strict, ReadVictim read_victim) {
   return [&strict, read_victim](JsonValue value, std::string_view path) {
@@ -234,10 +216,15 @@ std::expected<ExtenderArgs, Error> ExtenderReader::ReadArgs(std::string_view bod
   ExtenderArgs args;
   auto result = ReadBody<ondemand::object>(parsers.envelope, body, [&](ondemand::object root) {
     return ReadMembers(strict, root, "", Member{"Pod", Into(args.pod, ObjectReader(strict))},
-                       Member{"Nodes", Into(args.nodes, NodeListReader(strict))},
-                       Member{"NodeNames", Into(args.node_names, ReadNodeNames)});
+                       Member{"Nodes", Into(args.nodes, NodeListReader(strict, parsers.names))},
+                       Member{"NodeNames", Into(args.node_names, NodeNamesReader(parsers.names))});
   });
   return ValueOr(std::move(result), std::move(args));
+}
+
+void ExtenderReader::GiveBack(ExtenderArgs&& args) {
+  if (args.nodes) parsers_->names.GiveBack(std::move(args.nodes->names));
+  if (args.node_names) parsers_->names.GiveBack(*std::move(args.node_names));
 }
 
 std::expected<ExtenderPreemptionArgs, Error> ExtenderReader::ReadPreemptionArgs(
@@ -274,8 +261,8 @@ std::expected<ExtenderFilterResult, Error> ExtenderReader::ReadFilterResult(std:
   Parsers& parsers = Prepare(body.size());
   dom::parser& strict = parsers.strict;
   ExtenderFilterResult answer;
-  const auto read_nodes = [&strict](JsonValue value, std::string_view path) -> Views {
-    auto list = ReadNodeList(strict, value, path);
+  const auto read_nodes = [&](JsonValue value, std::string_view path) -> Views {
+    auto list = ReadNodeList(strict, parsers.names, value, path);
     if (!list) return std::unexpected(std::move(list.error()));
     return std::move(list->items);
   };

@@ -33,6 +33,8 @@ class ExtenderReader {
 
   // Requests.
   std::expected<ExtenderArgs, Error> ReadArgs(std::string_view body);
+  // The memory of names that have been read, to read the next into.
+  void GiveBack(ExtenderArgs&& args);
   std::expected<ExtenderPreemptionArgs, Error> ReadPreemptionArgs(std::string_view body);
   std::expected<ExtenderBindingArgs, Error> ReadBindingArgs(std::string_view body);
 

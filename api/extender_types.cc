@@ -81,12 +81,19 @@ void AppendNodeList(std::string& out, const std::vector<std::string_view>* items
   out += "]}";
 }
 
+// Most nodes of an answer share their text with the one before: it is looked at once.
 void AppendFailedNodes(std::string& out, const std::vector<FailedNode>& nodes) {
   out += '{';
+  std::string_view text;
+  std::string printed = R"(:"")";
   AppendList(out, nodes, [&](const FailedNode& node) {
     AppendJsonString(out, node.node_name);
-    out += ':';
-    AppendJsonString(out, node.text);
+    if (node.text.data() != text.data() || node.text.size() != text.size()) {
+      text = node.text;
+      printed = ':';
+      AppendJsonString(printed, text);
+    }
+    out += printed;
   });
   out += '}';
 }
@@ -128,12 +135,20 @@ std::size_t SizeOf(const ExtenderFilterResult& result) {
 }  // namespace
 
 void AppendJsonString(std::string& out, std::string_view text) {
-  out += '"';
   if (IsPlain(text)) {
-    out += text;
-  } else {
-    for (const char c : text) AppendEscaped(out, c);
+    const std::size_t at = out.size();
+    const std::size_t end = at + text.size() + 2;
+    // libstdc++ 12 may offer more than was asked for.
+    out.resize_and_overwrite(end, [&](char* to, std::size_t) {
+      to[at] = '"';
+      text.copy(to + at + 1, text.size());
+      to[end - 1] = '"';
+      return end;
+    });
+    return;
   }
+  out += '"';
+  for (const char c : text) AppendEscaped(out, c);
   out += '"';
 }
 

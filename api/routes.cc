@@ -181,7 +181,8 @@ HttpResponse FilterError(std::string text) {
 }
 
 HttpResponse AnswerFilter(const ExtenderContext& context, std::string_view body) {
-  const auto args = ThreadsReader().ReadArgs(body);
+  ExtenderReader& reader = ThreadsReader();
+  auto args = reader.ReadArgs(body);
   if (!args) return ErrorAnswer(args.error());
   if (!args->pod) return ErrorAnswer(400, "Pod is missing");
   const std::vector<std::string>* node_names = NodeNamesOf(*args);
@@ -203,11 +204,13 @@ HttpResponse AnswerFilter(const ExtenderContext& context, std::string_view body)
     TellFiltered(*context.cluster, shared, *node_names, verdicts, refusals, snapshot);
   }
   Remember(context.recent_pods, shared);
+  reader.GiveBack(*std::move(args));
   return response;
 }
 
 HttpResponse AnswerPrioritize(const ExtenderContext& context, std::string_view body) {
-  const auto args = ThreadsReader().ReadArgs(body);
+  ExtenderReader& reader = ThreadsReader();
+  auto args = reader.ReadArgs(body);
   if (!args) return ErrorAnswer(args.error());
   if (!args->pod) return ErrorAnswer(400, "Pod is missing");
   const std::vector<std::string>* node_names = NodeNamesOf(*args);
@@ -224,7 +227,9 @@ HttpResponse AnswerPrioritize(const ExtenderContext& context, std::string_view b
     context.cluster->Claim(std::make_shared<const Pod>(*std::move(pod)),
                            (*node_names)[static_cast<std::size_t>(best - scores.begin())]);
   }
-  return JsonAnswer(Print(list));
+  auto response = JsonAnswer(Print(list));
+  reader.GiveBack(*std::move(args));
+  return response;
 }
 
 // One without victims is a placeholder of schedulers that ask where they see room (Kubernetes PR
@@ -234,7 +239,8 @@ std::vector<scheduler::PreemptionCandidate> ToCandidates(const NodeNameToVictims
   for (const auto& [node_name, victims] : all) {
     scheduler::PreemptionCandidate& candidate = candidates.emplace_back();
     candidate.node_name = node_name;
-    candidate.pdb_violations = victims.num_pdb_violations;
+    // A node with fewer of them is preferred: below none nobody can be.
+    candidate.pdb_violations = std::max<std::int64_t>(0, victims.num_pdb_violations);
     for (const Victim& victim : victims.pods) candidate.victim_uids.push_back(victim.uid);
   }
   return candidates;
