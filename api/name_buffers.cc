@@ -34,7 +34,7 @@ std::uint64_t HashOf(std::string_view name) {
 
 std::vector<std::string> NameBuffers::TakeList() {
   std::vector<std::string> list;
-  list.reserve(last_count_);
+  list.reserve(last_.size());
   return list;
 }
 
@@ -47,16 +47,39 @@ std::string NameBuffers::Take(std::string_view name) {
 }
 
 void NameBuffers::GiveBack(std::vector<std::string>&& names) {
-  last_count_ = std::min(names.size(), kKeptNamesMax);
-  for (std::string& name : names) {
+  for (std::string& name : last_) {
     if (free_.size() == kKeptNamesMax) break;
     free_.push_back(std::move(name));
   }
+  last_ = std::move(names);
+  if (last_.size() > kKeptNamesMax) last_.clear();
+}
+
+// Whether the names are some of the last list in its order, which may begin anywhere in it: so
+// kube-scheduler asks about the same nodes for the next pod, and in prioritize about those that
+// filter left. None comes twice then. Takes at most twice the list's length.
+bool NameBuffers::IsPartOfLast(const std::vector<std::string>& names) const {
+  if (names.empty() || names.size() > last_.size()) return false;
+  const auto first = std::ranges::find(last_, names.front());
+  if (first == last_.end()) return false;
+  auto at = static_cast<std::size_t>(first - last_.begin());
+  std::size_t passed = 0;
+  const auto step = [&] {
+    ++passed;
+    at = at + 1 == last_.size() ? 0 : at + 1;
+  };
+  for (const std::string& name : names) {
+    while (passed < last_.size() && last_[at] != name) step();
+    if (passed == last_.size()) return false;
+    step();
+  }
+  return true;
 }
 
 // A place holds the upper half of a name's hash and the name's index: names are compared only where
 // these halves are equal.
 std::vector<bool> NameBuffers::FirstComers(const std::vector<std::string>& names) {
+  if (IsPartOfLast(names)) return {};
   table_.assign(std::bit_ceil(2 * names.size() + 1), kFree);
   std::vector<bool> is_first(names.size(), true);
   bool has_repeats = false;

@@ -16,7 +16,7 @@ class NameBuffers {
   std::vector<std::string> TakeList();
   // A copy of the name.
   std::string Take(std::string_view name);
-  // For the next Take(). At most kKeptNamesMax are kept.
+  // For the next Take(). At most kKeptNamesMax are kept. Requires: no name comes twice.
   void GiveBack(std::vector<std::string>&& names);
 
   // Marks the names that have not come before; empty if all are such.
@@ -25,8 +25,10 @@ class NameBuffers {
   static constexpr std::size_t kKeptNamesMax = 100'000;
 
  private:
+  bool IsPartOfLast(const std::vector<std::string>& names) const;
+
   std::vector<std::string> free_;
-  std::size_t last_count_ = 0;
+  std::vector<std::string> last_;     // given back last
   std::vector<std::uint64_t> table_;  // of FirstComers()
 };
 

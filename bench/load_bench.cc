@@ -129,6 +129,7 @@ class Measurement {
     if (!servers) return std::unexpected(servers.error());
     for (const std::string_view verb : {"filter", "prioritize"}) {
       std::vector<Call> calls;
+      calls.reserve(cluster.waiting.size());
       for (const auto& pod : cluster.waiting) {
         calls.push_back(
             {.target = fmt::format("/v1/{}", verb), .body = PrintArgs(pod, cluster.node_names)});
@@ -257,6 +258,7 @@ class Measurement {
       play(0);
     } else {
       std::vector<std::jthread> threads;
+      threads.reserve(count);
       for (std::size_t i = 0; i < count; ++i) threads.emplace_back(play, i);
     }
     server.wall += Clock::now() - start;
@@ -317,11 +319,13 @@ class Measurement {
     std::ranges::sort(all);
     const auto median = [&](int percent) {
       std::vector<double> values;
+      values.reserve(server.rounds_ms.size());
       for (const auto& round : server.rounds_ms) values.push_back(Percentile(round, percent));
       return MedianOf(std::move(values));
     };
     const auto by_offcut = [&](int percent) {
       std::vector<double> ratios;
+      ratios.reserve(server.rounds_ms.size());
       for (std::size_t i = 0; i < server.rounds_ms.size(); ++i) {
         ratios.push_back(Percentile(server.rounds_ms[i], percent) /
                          Percentile(offcut.rounds_ms[i], percent));

@@ -81,14 +81,16 @@ std::expected<LoadClient, Error> LoadClient::Connect(std::uint16_t port, bool wi
   connection->buffer.reserve(kReadBytes);
   boost::system::error_code code;
   Socket socket(connection->context);
-  socket.connect({asio::ip::address_v4::loopback(), port}, code);
-  if (code) return Failed("connect", code);
-  socket.set_option(asio::ip::tcp::no_delay(true), code);
+  if (socket.connect({asio::ip::address_v4::loopback(), port}, code)) {
+    return Failed("connect", code);
+  }
+  if (socket.set_option(asio::ip::tcp::no_delay(true), code)) return Failed("connect", code);
   SetTimeouts(socket);
   if (with_tls) {
     auto& stream = connection->stream.emplace<TlsStream>(std::move(socket), connection->tls);
-    stream.handshake(asio::ssl::stream_base::client, code);
-    if (code) return Failed("shake hands", code);
+    if (stream.handshake(asio::ssl::stream_base::client, code)) {
+      return Failed("shake hands", code);
+    }
   } else {
     connection->stream.emplace<Socket>(std::move(socket));
   }

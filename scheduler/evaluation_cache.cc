@@ -133,7 +133,7 @@ std::vector<Evaluation> EvaluateNames(const Snapshot& snapshot, const Pod& pod,
       evaluations[i].reason =
           entry->node_name == node_names[i] ? Reason::kFits : Reason::kPodReservedElsewhere;
       if (evaluations[i].reason != Reason::kFits) evaluations[i].fill_level_permille = -1;
-    } else if (is_known) {
+    } else if (is_known && (are_expected || isolation.Minds(evaluations[i].reason))) {
       const Node& node = *snapshot.nodes()[indices[i]];
       std::optional<Node> expected;
       if (are_expected) expected = WithExpected(snapshot, node, pod);

@@ -33,6 +33,8 @@ class IsolationCheck {
 
   // False: no rule narrows down where the pod may go.
   bool HasRules() const { return has_rules_; }
+  // Whether Restrict() could change the reason, whatever the node.
+  bool Minds(Reason reason) const { return has_rules_ || reason == Reason::kFractionsNotServed; }
 
   // The verdict of the devices, or the rule that speaks against the node where it could serve the
   // pod now or later. Holders and those who are expected are the node's.

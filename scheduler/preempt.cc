@@ -90,6 +90,9 @@ std::vector<bool> PreemptableRefusals(const Snapshot& snapshot, const Pod& pod,
                                       std::span<const Verdict> verdicts, const Policy& policy,
                                       Prefilter prefilter, std::int64_t now_s) {
   std::vector<bool> preemptable(node_names.size());
+  if (policy.refusals == Refusals::kUnresolvable && pod.nominated_node_name.empty()) {
+    return preemptable;
+  }
   std::optional<Preemptor> preemptor;
   for (std::size_t i = 0; i < node_names.size(); ++i) {
     const std::string& name = node_names[i];

@@ -33,6 +33,21 @@ TEST(NameBuffersTest, MarksWhatHasNotComeBefore) {
   EXPECT_THAT(buffers.FirstComers({}), IsEmpty());
 }
 
+// The last list is a b c d, and what follows begins anywhere in it; a comes twice in the last two.
+TEST(NameBuffersTest, KnowsSomeOfTheLastListAndFindsRepeatsAmongThem) {
+  const auto first_comers = [](const std::vector<std::string>& names) {
+    NameBuffers buffers;
+    buffers.GiveBack({"a", "b", "c", "d"});
+    return buffers.FirstComers(names);
+  };
+  EXPECT_THAT(first_comers({"a", "b", "c", "d"}), IsEmpty());
+  EXPECT_THAT(first_comers({"b", "d"}), IsEmpty());
+  EXPECT_THAT(first_comers({"c", "d", "a", "b"}), IsEmpty());
+  EXPECT_THAT(first_comers({"b", "a", "c"}), IsEmpty());
+  EXPECT_THAT(first_comers({"c", "a", "a"}), ElementsAre(true, true, false));
+  EXPECT_THAT(first_comers({"a", "b", "a"}), ElementsAre(true, true, false));
+}
+
 // Beside a set, of names that differ in their first bytes, their last or their length alone.
 TEST(NameBuffersTest, FindsRepeatsAsASetDoes) {
   const std::uint64_t seed = std::random_device{}();
@@ -51,6 +66,7 @@ TEST(NameBuffersTest, FindsRepeatsAsASetDoes) {
     for (const std::string& name : names) expected.push_back(seen.insert(name).second);
     if (seen.size() == names.size()) expected.clear();
     EXPECT_EQ(buffers.FirstComers(names), expected);
+    buffers.GiveBack({seen.begin(), seen.end()});
   }
 }
 
