@@ -62,6 +62,7 @@ std::vector<std::string> ArgumentsFor(const std::string& program,
 // In the child: async-signal-safe calls alone, and no return.
 [[noreturn]] void Become(char* const* arguments, int output, int errors) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
+  setpgid(0, 0);
   dup2(output, STDOUT_FILENO);
   dup2(errors, STDERR_FILENO);
   execv(arguments[0], arguments);
@@ -119,7 +120,8 @@ ServerProcess::ServerProcess(ServerProcess&& other) noexcept
 
 ServerProcess::~ServerProcess() {
   if (pid_ > 0) {
-    kill(pid_, SIGKILL);
+    // A shell's children, too; until it has its group, it has no children.
+    if (kill(-pid_, SIGKILL) != 0) kill(pid_, SIGKILL);
     waitpid(pid_, nullptr, 0);
   }
   if (output_ >= 0) close(output_);

@@ -7,6 +7,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "test/testing/waiting.h"
+
 namespace offcut::bench {
 namespace {
 
@@ -58,6 +60,26 @@ TEST(ServerProcessTest, AsksForFreePortsAndPassesTheSnapshots) {
   EXPECT_THAT(process.error().message,
               HasSubstr("serve --snapshot a.yaml --snapshot b.yaml --bind-address 127.0.0.1:0 "
                         "--health-bind-address 127.0.0.1:0 --metrics-bind-address 127.0.0.1:0"));
+}
+
+// A shell that waits for its child. Of a process that has ended, no command line can be read.
+TEST(ServerProcessTest, WhatItsCommandStartedEndsWithIt) {
+  const std::string file = ::testing::TempDir() + "/server-process-child";
+  std::string pid;
+  {
+    const auto process =
+        ServerProcess::Start({"/bin/sh", "-c",
+                              "sleep 1000 & echo $! >" + file +
+                                  "; echo listening extender 127.0.0.1:1; echo ready; wait"});
+    ASSERT_TRUE(process.has_value()) << process.error().message;
+    std::ifstream(file) >> pid;
+  }
+  std::filesystem::remove(file);
+  ASSERT_FALSE(pid.empty());
+  EXPECT_TRUE(offcut::testing::WaitUntil([&] {
+    std::string line;
+    return !std::getline(std::ifstream("/proc/" + pid + "/cmdline"), line);
+  }));
 }
 
 TEST(ServerProcessTest, TellsTheLastWordsOfAProgramThatEndsBeforeItIsReady) {
