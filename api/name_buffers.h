@@ -1,5 +1,5 @@
 // Memory for the names of nodes that goes from request to request: with 5,000 names, asking the
-// heap for each and giving each back costs as much as judging the nodes. Pure; not thread-safe.
+// heap for each and giving each back costs more than judging the nodes. Not thread-safe.
 #pragma once
 
 #include <cstddef>

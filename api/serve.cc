@@ -34,8 +34,8 @@ constexpr std::size_t kLargestBodiesMax = 4;
 constexpr std::size_t kIdentityNameBytesMax = 100;  // an event's reportingInstance has 128
 // Blocks from this size on go back to the system when they are freed.
 constexpr int kMmapThresholdBytes = 4 * 1024 * 1024;
-// So much of what smaller ones leave free stays with us: an answer about 15,000 nodes takes 3 MB,
-// and to fetch its pages anew for every call would take a fifth of the call.
+// So much of what smaller ones leave free stays with us: an answer about 15,000 nodes takes 1 MB,
+// and to fetch its pages anew took an eighth of a call.
 constexpr int kTrimThresholdBytes = 16 * 1024 * 1024;
 
 // Blocked in every thread, so that only WaitForEnd() meets them. Before the first thread starts.
